@@ -3,6 +3,7 @@ package embedded
 import (
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,8 +13,12 @@ import (
 )
 
 // fence is a file system that goes read-only for good with the first write or
-// sync that fails. Pebble retries some failed writes and exits the process on
-// others; behind the fence neither can change what is on the disk.
+// sync that fails. Pebble retries some failed writes, exits the process on
+// others, and panics past recovery when its log fails; behind the fence none of
+// them changes what is on the disk. So that Pebble survives, and with it the
+// readers, a failure of the log is kept from it: once the fence is down, log
+// files and directories swallow what is written to them. Nothing relies on it,
+// because no commit counts that ends after the fence went down.
 type fence struct {
 	vfs.FS
 	// down is closed when the fence has gone read-only; err says why from then on.
@@ -53,38 +58,53 @@ func (f *fence) failure() error {
 
 // guard runs one change of the disk, and trips on its failure.
 func (f *fence) guard(op, name string, change func() error) error {
-	if err := f.failure(); err != nil {
-		return err
-	}
-	if err := change(); err != nil {
+	err := f.failure()
+	if err == nil {
+		if err = change(); err == nil {
+			return nil
+		}
 		err = fmt.Errorf("%s %s: %w", op, name, err)
 		f.trip(err)
-		return err
 	}
-	return nil
+	if strings.HasSuffix(name, logSuffix) || strings.HasSuffix(name, dirSuffix) {
+		return nil
+	}
+	return err
 }
+
+const (
+	logSuffix = ".log"
+	dirSuffix = "/" // given to the names of opened directories
+)
 
 // retryPause spaces Pebble's retries of a flush that can never succeed.
 const retryPause = time.Second
 
 func (f *fence) open(op, name string, open func() (vfs.File, error)) (vfs.File, error) {
-	if f.failure() != nil {
-		pause := time.NewTimer(retryPause)
-		defer pause.Stop()
-		select {
-		case <-pause.C:
-		case <-f.released:
-		}
-	}
 	var file vfs.File
 	err := f.guard(op, name, func() (err error) {
 		file, err = open()
 		return err
 	})
 	if err != nil {
+		f.pause()
 		return nil, err
 	}
+	if file == nil { // a log that goes nowhere
+		if file, err = vfs.NewMem().Create("log", vfs.WriteCategoryUnspecified); err != nil {
+			return nil, err
+		}
+	}
 	return &fencedFile{File: file, fence: f, name: name}, nil
+}
+
+func (f *fence) pause() {
+	pause := time.NewTimer(retryPause)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-f.released:
+	}
 }
 
 func (f *fence) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
@@ -104,7 +124,7 @@ func (f *fence) OpenDir(name string) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &fencedFile{File: dir, fence: f, name: name}, nil
+	return &fencedFile{File: dir, fence: f, name: name + dirSuffix}, nil
 }
 
 func (f *fence) Link(oldname, newname string) error {
@@ -178,7 +198,7 @@ func (f *fencedFile) Write(p []byte) (n int, err error) {
 		n, err = f.File.Write(p)
 		return err
 	})
-	return n, err
+	return whole(n, p, err)
 }
 
 func (f *fencedFile) WriteAt(p []byte, off int64) (n int, err error) {
@@ -186,7 +206,28 @@ func (f *fencedFile) WriteAt(p []byte, off int64) (n int, err error) {
 		n, err = f.File.WriteAt(p, off)
 		return err
 	})
+	return whole(n, p, err)
+}
+
+// whole pretends that a swallowed write was made.
+func whole(n int, p []byte, err error) (int, error) {
+	if err == nil {
+		n = len(p)
+	}
 	return n, err
+}
+
+// Preallocate is a hint: a disk too full for it fails the write instead.
+func (f *fencedFile) Preallocate(offset, length int64) error {
+	_ = f.File.Preallocate(offset, length)
+	return nil
+}
+
+func (f *fencedFile) Close() error {
+	if err := f.File.Close(); err != nil {
+		return f.fence.guard("close", f.name, func() error { return err })
+	}
+	return nil
 }
 
 func (f *fencedFile) Sync() error {

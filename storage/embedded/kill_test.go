@@ -176,7 +176,7 @@ func (s *speaker) say(format string, args ...any) {
 	}
 }
 
-func (s *speaker) begin(op string)                    { s.say("begin %s\n", op) }
+func (s *speaker) begin(op string)                     { s.say("begin %s\n", op) }
 func (s *speaker) ack(rev storage.Revision, op string) { s.say("ack %d %s\n", rev, op) }
 
 func runVictim(dir string) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -50,7 +51,6 @@ func open(o Options) (*Store, error) {
 		kept:       make(chan struct{}),
 	}
 	if err := s.openEngine(); err != nil {
-		close(f.released)
 		return nil, errors.Join(err, lock.Close())
 	}
 	go s.runCommitter()
@@ -73,21 +73,21 @@ func (s *Store) openEngine() error {
 	}
 	if err := s.readState(floor); err != nil {
 		s.fence.trip(err)
+		close(s.fence.released)
 		return errors.Join(err, s.db.Close())
 	}
 	s.fence.releaseRemovals()
 	return nil
 }
 
+// openError tells damage from what the system refuses: Pebble has many words
+// for the former.
 func openError(err error) error {
-	switch {
-	case errors.Is(err, pebble.ErrDBDoesNotExist):
-		return fmt.Errorf("%w: it has been a store, but its index is gone; restore it from a backup or remove it: %w", storage.ErrCorrupt, err)
-	case pebble.IsCorruptionError(err):
-		return fmt.Errorf("%w: restore it from a backup or remove it: %w", storage.ErrCorrupt, err)
-	default:
+	var errno syscall.Errno
+	if errors.As(err, &errno) && errno != syscall.ENOENT {
 		return err
 	}
+	return fmt.Errorf("%w: restore it from a backup, or remove it to start anew: %w", storage.ErrCorrupt, err)
 }
 
 func (s *Store) pebbleOptions(existed bool) *pebble.Options {
