@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
 
 	"github.com/even-keel/evenkeel/storage"
 )
@@ -67,7 +68,10 @@ func (s *Store) openEngine() error {
 		return err
 	}
 	s.fence.holdRemovals()
-	s.db, err = pebble.Open(s.opts.Dir, s.pebbleOptions(existed))
+	compactions := newScheduler()
+	opts := s.pebbleOptions(existed)
+	opts.Experimental.CompactionScheduler = compactions
+	s.db, err = pebble.Open(s.opts.Dir, opts)
 	if err != nil {
 		return openError(err)
 	}
@@ -77,6 +81,7 @@ func (s *Store) openEngine() error {
 		return errors.Join(err, s.db.Close())
 	}
 	s.fence.releaseRemovals()
+	compactions.opened.Store(true)
 	return nil
 }
 
@@ -95,10 +100,15 @@ func (s *Store) pebbleOptions(existed bool) *pebble.Options {
 		FS:                 s.fence,
 		Lock:               s.lock,
 		Logger:             engineLog{log: s.opts.Logger, fence: s.fence},
+		Comparer:           comparer,
 		FormatMajorVersion: pebble.FormatNewest,
 		ErrorIfNotExists:   existed,
-		CacheSize:          8 << 20,
-		MemTableSize:       8 << 20,
+		// Pebble charges its memtables, of which there may be two, to the cache.
+		CacheSize:    24 << 20,
+		MemTableSize: 4 << 20,
+	}
+	for i := range opts.Levels {
+		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
 	opts.EventListener = &pebble.EventListener{
 		DataCorruption: func(info pebble.DataCorruptionInfo) {

@@ -54,11 +54,11 @@ func (v *view) close() { _ = v.iter.Close() }
 // the iterator's until the next call.
 func (v *view) get(key storage.Key) (storage.Entry, error) {
 	v.seek = appendVersion(v.seek[:0], key, v.at)
-	if !v.iter.SeekGE(v.seek) {
+	if !v.iter.SeekPrefixGE(v.seek) {
 		return storage.Entry{}, v.iter.Error()
 	}
-	shared, rev, err := splitVersion(v.iter.Key())
-	if err != nil || !bytes.Equal(shared, v.seek[:len(v.seek)-revBytes]) {
+	_, rev, err := splitVersion(v.iter.Key())
+	if err != nil {
 		return storage.Entry{}, err
 	}
 	value, tombstone, err := v.value()

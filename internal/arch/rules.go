@@ -1,0 +1,157 @@
+package arch
+
+import "slices"
+
+// Rule is the row of one package, or of a family of packages.
+//
+// A pattern is a folder relative to the root of the tree: `*` stands for one
+// path element, and a final `/...` for the folder and all below it.
+type Rule struct {
+	// Folder is the pattern of the packages that the row is about.
+	Folder string
+	// May are patterns of our own packages that they may import.
+	May []string
+	// Tests are patterns that their test files may import besides.
+	Tests []string
+	// OwnModule says that the packages live in a go.mod of their own.
+	OwnModule bool
+	// Gives says in one line what the package is for.
+	Gives string
+}
+
+// Limit says which packages may import a module of others. Path stands for
+// that import path and all below it.
+type Limit struct {
+	Path string
+	// Only are the patterns of the packages that may; none means nobody.
+	Only []string
+	Why  string
+}
+
+// Policy is everything that Check holds a tree to.
+type Policy struct {
+	// Module is the path of the root module; a folder's import path is this
+	// and the folder, in nested modules too.
+	Module string
+	// Rules are searched in order: the first that fits a folder is its row.
+	Rules []Rule
+	// Tests are patterns that every test file may import.
+	Tests []string
+	// Limits hold for imports that are not ours.
+	Limits []Limit
+	// BadNames are words that no folder and no package may be called.
+	BadNames []string
+	// NotInRoot are module paths that the root go.mod must not require.
+	NotInRoot []string
+	// KubernetesMinor is what all staging modules of Kubernetes start with.
+	KubernetesMinor string
+	// MaxLines bounds the code of a folder, tests left out.
+	MaxLines map[string]int
+}
+
+// The groups of DESIGN.md. The client half and the server half meet only in
+// evenkeeltest, cli and cmd.
+var (
+	clientHalf  = []string{"client", "cache", "informer", "workqueue", "events", "leader", "controller", "manager", "explore"}
+	serverHalf  = []string{"storage", "storage/embedded", "storage/etcd", "storage/storagetest", "server", "server/*"}
+	controllers = []string{"controllers/*", "scheduler", "node"}
+	tooling     = []string{"codegen", "scaffold", "console"}
+
+	bothHalves = slices.Concat(clientHalf, serverHalf, controllers)
+	public     = slices.Concat(bothHalves, tooling, []string{"evenkeeltest", "cli"})
+)
+
+// Evenkeel is the policy of this repository.
+var Evenkeel = Policy{
+	Module: "github.com/even-keel/evenkeel",
+	Rules: []Rule{
+		{Folder: "client", Gives: "typed, dynamic and metadata-only clients; configuration"},
+		{Folder: "cache", Gives: "immutable indexed snapshots; no goroutine, no I/O"},
+		{Folder: "informer", May: []string{"client", "cache"},
+			Gives: "reflector, deltas, shared informer, factory"},
+		{Folder: "workqueue", Gives: "one queue: dedupe, delay, backoff, priority, fairness, causes"},
+		{Folder: "events", May: []string{"client"}, Gives: "event recorder with aggregation"},
+		{Folder: "leader", May: []string{"client"}, Gives: "election by Lease"},
+		{Folder: "controller", May: []string{"client", "cache", "informer", "workqueue", "events"},
+			Gives: "reconciler, result, builder, sources, predicates, helpers"},
+		{Folder: "manager", May: []string{"client", "cache", "informer", "workqueue", "events", "leader", "controller"},
+			Gives: "runs controllers, election, health, metrics"},
+		{Folder: "explore", May: without(clientHalf, "explore"),
+			Gives: "the fault explorer for a controller author's tests"},
+
+		{Folder: "storage", Gives: "the contract of a store: bytes under a revision"},
+		{Folder: "storage/embedded", May: []string{"storage"}, Gives: "the store of one machine, on Pebble"},
+		{Folder: "storage/etcd", May: []string{"storage"}, Gives: "the store of several servers, on an etcd cluster"},
+		{Folder: "storage/storagetest", May: []string{"storage"}, Gives: "the suite that every engine passes"},
+
+		{Folder: "server/patch", Gives: "pure: the four patch types, apply"},
+		{Folder: "server/schema", Gives: "pure: defaulting, pruning, validation"},
+		{Folder: "server/watch", May: []string{"storage"}, Gives: "the hub: one log of encoded events per resource"},
+		{Folder: "server/auth", Gives: "authenticators, RBAC"},
+		{Folder: "server/admission", Gives: "the admission chain, webhooks, policies"},
+		{Folder: "server/kinds", May: []string{"server/schema"},
+			Gives: "the built-in kinds: defaults, validation, columns, subresources"},
+		{Folder: "server/rest", May: []string{"storage", "server/*"},
+			Gives: "verbs, negotiation, discovery, OpenAPI, streaming"},
+		{Folder: "server", May: []string{"storage", "server/*"}, Gives: "the API server, put together"},
+
+		{Folder: "controllers/*", May: without(clientHalf, "manager", "explore"), Tests: []string{"explore"},
+			Gives: "a built-in controller each"},
+		{Folder: "scheduler", May: without(clientHalf, "manager", "explore"), Tests: []string{"explore"},
+			Gives: "places pods on nodes"},
+		{Folder: "node", May: without(clientHalf, "manager", "explore"), Tests: []string{"explore"},
+			Gives: "the node agent"},
+
+		{Folder: "codegen", Gives: "generators"},
+		{Folder: "scaffold", Gives: "project scaffolds"},
+		{Folder: "console", Gives: "embeds the web page; talks to the public HTTP API only"},
+
+		{Folder: "evenkeeltest", May: bothHalves, Gives: "a real server in the test's own process"},
+		{Folder: "cli", May: public, Gives: "the subcommands"},
+		{Folder: "cmd/evenkeel", May: public, Gives: "the binary: signals and an exit code around cli"},
+
+		{Folder: "internal/arch", Gives: "this table, as a test"},
+		{Folder: "examples/...", May: slices.Concat(public, []string{"examples/..."}),
+			Gives: "whole programs"},
+		{Folder: "test/compat/...", May: slices.Concat(public, []string{"test/compat/..."}), OwnModule: true,
+			Gives: "the ecosystem's clients as tests of our server"},
+		{Folder: "test/storage/etcdtest", OwnModule: true,
+			Gives: "etcd clusters in the test's own process"},
+		{Folder: "test/storage/...", May: []string{"storage", "storage/*", "test/storage/..."}, OwnModule: true,
+			Gives: "both engines against real etcd, crashes and a linearizability checker"},
+		{Folder: "test/...", May: slices.Concat(public, []string{"test/..."}),
+			Gives: "conformance, chaos"},
+		{Folder: "bench/...", May: slices.Concat(public, []string{"bench/...", "test/storage/etcdtest"}), OwnModule: true,
+			Gives: "the peers, measured side by side with us"},
+		{Folder: "tools/...", OwnModule: true, Gives: "the versions of the tools that make check runs"},
+	},
+	Tests: []string{"storage/storagetest", "evenkeeltest"},
+	Limits: []Limit{
+		{Path: "k8s.io/apiserver/pkg/server", Only: []string{"bench/...", "test/compat/..."},
+			Why: "the generic server is what we replace"},
+		{Path: "k8s.io/apiserver/pkg/registry", Only: []string{"bench/...", "test/compat/..."},
+			Why: "the generic registry is what we replace"},
+		{Path: "k8s.io/kubernetes", Only: []string{"bench/...", "test/compat/..."},
+			Why: "it is not meant to be imported and pulls in everything"},
+		{Path: "github.com/cockroachdb/pebble", Only: []string{"storage/embedded", "test/...", "bench/..."},
+			Why: "only one engine knows its files"},
+		{Path: "go.etcd.io/etcd", Only: []string{"storage/etcd", "test/...", "bench/..."},
+			Why: "it brings gRPC along; only one engine talks to etcd"},
+		{Path: "github.com/spf13/cobra", Only: []string{"cli"},
+			Why: "a library has no command line"},
+	},
+	BadNames: []string{"util", "utils", "common", "pkg"},
+	NotInRoot: []string{
+		"github.com/anishathalye/porcupine",
+		"go.etcd.io/etcd/server",
+		"honnef.co/go/tools",
+		"k8s.io/kubernetes",
+		"sigs.k8s.io/controller-runtime",
+	},
+	KubernetesMinor: "v0.37.",
+	MaxLines:        map[string]int{"cmd/evenkeel": 99},
+}
+
+func without(patterns []string, not ...string) []string {
+	return slices.DeleteFunc(slices.Clone(patterns), func(p string) bool { return slices.Contains(not, p) })
+}

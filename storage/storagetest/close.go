@@ -1,0 +1,202 @@
+package storagetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/even-keel/evenkeel/storage"
+)
+
+var closeBehaviours = behaviours{
+	"a closed store answers nothing":         closedAnswers,
+	"watchers end when the store closes":     closeEndsWatchers,
+	"values that were read outlive it":       closeKeepsValues,
+	"amid traffic every call gets an answer": closeUnderTraffic,
+	"nothing is left running":                closeLeavesNothing,
+}
+
+func closedAnswers(ctx context.Context, s *subject) {
+	at := s.create(ctx, "key", "1")
+	watchers := map[string]*cursor{
+		"a watcher with events at hand":  s.watch("key", at-1),
+		"a watcher without events":       s.watch("key", at),
+		"a watcher of a future revision": s.watch("key", at+10),
+		"a watcher in mid-stream":        s.watch("key", at-1),
+		"a watcher that asked":           s.watch("key", at),
+	}
+	if err := watchers["a watcher in mid-stream"].read(ctx, 1); err != nil {
+		s.t.Fatal(err)
+	}
+	watchers["a watcher that asked"].requestProgress()
+	s.close()
+	s.close() // harmless
+	for name, call := range s.calls(at) {
+		s.wantErr(name+" after Close", call(ctx), storage.ErrClosed)
+	}
+	for name, c := range watchers {
+		s.wantErr("Next of "+name+" after Close", c.step(ctx), storage.ErrClosed)
+		c.requestProgress()
+		c.watcher.Close()
+		s.wantErr("Next of "+name+" after both Closes", c.step(ctx), storage.ErrClosed)
+	}
+	late := s.watch("", 0)
+	late.requestProgress()
+	s.wantErr("Next of a watcher opened after Close", late.step(ctx), storage.ErrClosed)
+}
+
+// closeEndsWatchers closes the store while watchers wait.
+func closeEndsWatchers(ctx context.Context, s *subject) {
+	at := s.create(ctx, "key", "1")
+	answers := make(chan error)
+	watchers := s.size(50, 10)
+	for i := range watchers {
+		c := s.watch(storage.Key([]string{"", "key", "idle"}[i%3]), at)
+		if i%2 == 0 {
+			s.covered(ctx, c) // it is known to have been at work
+		}
+		go func() { answers <- c.step(ctx) }()
+	}
+	s.close()
+	for range watchers {
+		s.wantErr("a blocked Next", <-answers, storage.ErrClosed)
+	}
+}
+
+// closeKeepsValues reads in every way, closes, and looks at the bytes.
+func closeKeepsValues(ctx context.Context, s *subject) {
+	value := strings.Repeat("kept ", 1000)
+	at := s.create(ctx, "key", value)
+	result, err := s.commit(ctx, storage.Replace("key", []byte(value), at))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	c := s.watch("key", at)
+	if err := c.read(ctx, 1); err != nil {
+		s.t.Fatal(err)
+	}
+	got, page := s.get(ctx, "key"), s.scan(ctx, storage.Range{})
+	s.close()
+	for name, bytes := range map[string][]byte{
+		"get": got.Value, "scan": page.Entries[0].Value, "commit": result.Previous.Value,
+		"watch": c.events[0].Value, "watch, previous": c.events[0].Previous.Value,
+	} {
+		if string(bytes) != value {
+			s.t.Errorf("%s: the value has changed by closing the store", name)
+		}
+	}
+}
+
+// closeUnderTraffic closes while everybody is at work: a call is answered in
+// full or with ErrClosed.
+func closeUnderTraffic(ctx context.Context, s *subject) {
+	start, written := s.head(ctx), make(chan struct{}, 1000)
+	crew, ctx := s.crew(ctx)
+	until := func(work func() error) func() error {
+		return func() error {
+			for {
+				if err := work(); errors.Is(err, storage.ErrClosed) {
+					return nil
+				} else if err != nil {
+					return fmt.Errorf("while the store was closed: %w", err)
+				}
+			}
+		}
+	}
+	for i := range 4 {
+		n := 0
+		crew.start(until(func() error {
+			n++
+			_, err := s.store.Commit(ctx, storage.Create(storage.Key(fmt.Sprintf("%d/%d", i, n)), []byte("1")))
+			select {
+			case written <- struct{}{}:
+			default:
+			}
+			return err
+		}))
+		c := s.watch("", start)
+		crew.start(until(func() error { return c.step(ctx) }))
+		crew.start(until(func() error {
+			_, err := s.store.Scan(ctx, storage.Range{Limit: 10})
+			return err
+		}))
+	}
+	for range 50 {
+		select {
+		case <-written:
+		case <-ctx.Done():
+		}
+	}
+	s.close()
+	crew.wait()
+}
+
+// closeLeavesNothing compares the goroutines before a store was opened and
+// after it, and what open made for it, was closed.
+func closeLeavesNothing(ctx context.Context, s *subject) {
+	s.close() // what an engine starts once for all stores has been started
+	before := goroutines()
+	s.t.Run("use", func(t *testing.T) {
+		s := newSubject(t, s.open)
+		at := s.create(ctx, "key", "1")
+		answers := make(chan error)
+		for i := range 10 {
+			c := s.watch("key", at)
+			if i%2 == 0 {
+				s.covered(ctx, c)
+			}
+			go func() { answers <- c.step(ctx) }()
+			s.watch("unused", at)
+		}
+		s.close()
+		for range 10 {
+			<-answers
+		}
+	})
+	s.settle(before)
+}
+
+// settle waits until no goroutines run but those that did before.
+func (s *subject) settle(before map[string]string) {
+	s.t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		var left []string
+		for id, stack := range goroutines() {
+			if _, old := before[id]; !old {
+				left = append(left, stack)
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%d goroutines were left behind:\n%s", len(left), strings.Join(left, "\n\n"))
+		}
+		time.Sleep(5 * time.Millisecond) // they are on their way out, or never will be
+	}
+}
+
+// goroutines returns the stacks of all goroutines by their identity.
+func goroutines() map[string]string {
+	buffer := make([]byte, 1<<20)
+	for {
+		n := runtime.Stack(buffer, true)
+		if n < len(buffer) {
+			buffer = buffer[:n]
+			break
+		}
+		buffer = make([]byte, 2*len(buffer))
+	}
+	stacks := map[string]string{}
+	for stack := range bytes.SplitSeq(buffer, []byte("\n\n")) {
+		id, _, _ := bytes.Cut(stack, []byte(" ["))
+		stacks[string(id)] = string(stack)
+	}
+	return stacks
+}
