@@ -125,22 +125,31 @@ func (s *subject) sameState(listed replica, events []storage.Event, at storage.R
 	s.same("the listed state and the sum of the events", listed, sum)
 }
 
-// cancelledWait cancels a Next that has nothing to deliver, and then delivers.
+// cancelledWait cancels watchers that wait in Next: when nothing happens, and
+// in the moment in which something does. None may be lost, none come twice.
 func cancelledWait(ctx context.Context, s *subject) {
-	c := s.watch("key", s.head(ctx))
-	var at storage.Revision
-	for n := range 20 {
-		brief, cancel := context.WithCancel(ctx)
-		answer := make(chan error)
-		go func() { answer <- c.step(brief) }()
-		cancel()
-		if err := <-answer; !errors.Is(err, context.Canceled) {
-			s.t.Fatalf("a cancelled Next: %v", err)
-		}
-		at = s.must(ctx, storage.Replace("key", []byte("1"), at))
-		if err := c.read(ctx, n+1); err != nil {
-			s.t.Fatal(err)
-		}
+	at := s.create(ctx, "key", "1")
+	watches := make([]*cursor, 16)
+	for i := range watches {
+		watches[i] = s.watch("key", at)
 	}
-	s.verify(c, s.history())
+	for n := range s.size(20, 6) {
+		brief, cancel := context.WithCancel(ctx)
+		crew, _ := s.crew(ctx)
+		for _, c := range watches {
+			crew.start(func() error {
+				if err := c.step(brief); err != nil && !errors.Is(err, context.Canceled) {
+					return err
+				}
+				return nil
+			})
+		}
+		s.untilBlocked(ctx, len(watches))
+		if n%2 == 0 {
+			at = s.replace(ctx, "key", strconv.Itoa(n), at)
+		}
+		cancel()
+		crew.wait()
+	}
+	s.checkWatches(ctx, s.history(), watches)
 }

@@ -1,14 +1,11 @@
 package storagetest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/even-keel/evenkeel/storage"
 )
@@ -62,6 +59,7 @@ func closeEndsWatchers(ctx context.Context, s *subject) {
 		}
 		go func() { answers <- c.step(ctx) }()
 	}
+	s.untilBlocked(ctx, watchers)
 	s.close()
 	for range watchers {
 		s.wantErr("a blocked Next", <-answers, storage.ErrClosed)
@@ -80,10 +78,10 @@ func closeKeepsValues(ctx context.Context, s *subject) {
 	if err := c.read(ctx, 1); err != nil {
 		s.t.Fatal(err)
 	}
-	got, page := s.get(ctx, "key"), s.scan(ctx, storage.Range{})
+	got, scanned := s.get(ctx, "key"), s.only(ctx, "key")
 	s.close()
 	for name, bytes := range map[string][]byte{
-		"get": got.Value, "scan": page.Entries[0].Value, "commit": result.Previous.Value,
+		"get": got.Value, "scan": scanned.Value, "commit": result.Previous.Value,
 		"watch": c.events[0].Value, "watch, previous": c.events[0].Previous.Value,
 	} {
 		if string(bytes) != value {
@@ -99,13 +97,14 @@ func closeUnderTraffic(ctx context.Context, s *subject) {
 	crew, ctx := s.crew(ctx)
 	until := func(work func() error) func() error {
 		return func() error {
-			for {
+			for ctx.Err() == nil {
 				if err := work(); errors.Is(err, storage.ErrClosed) {
 					return nil
 				} else if err != nil {
 					return fmt.Errorf("while the store was closed: %w", err)
 				}
 			}
+			return errors.New("calls go on being answered after Close")
 		}
 	}
 	for i := range 4 {
@@ -153,50 +152,11 @@ func closeLeavesNothing(ctx context.Context, s *subject) {
 			go func() { answers <- c.step(ctx) }()
 			s.watch("unused", at)
 		}
+		s.untilBlocked(ctx, 10)
 		s.close()
 		for range 10 {
 			<-answers
 		}
 	})
 	s.settle(before)
-}
-
-// settle waits until no goroutines run but those that did before.
-func (s *subject) settle(before map[string]string) {
-	s.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for {
-		var left []string
-		for id, stack := range goroutines() {
-			if _, old := before[id]; !old {
-				left = append(left, stack)
-			}
-		}
-		if len(left) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.t.Fatalf("%d goroutines were left behind:\n%s", len(left), strings.Join(left, "\n\n"))
-		}
-		time.Sleep(5 * time.Millisecond) // they are on their way out, or never will be
-	}
-}
-
-// goroutines returns the stacks of all goroutines by their identity.
-func goroutines() map[string]string {
-	buffer := make([]byte, 1<<20)
-	for {
-		n := runtime.Stack(buffer, true)
-		if n < len(buffer) {
-			buffer = buffer[:n]
-			break
-		}
-		buffer = make([]byte, 2*len(buffer))
-	}
-	stacks := map[string]string{}
-	for stack := range bytes.SplitSeq(buffer, []byte("\n\n")) {
-		id, _, _ := bytes.Cut(stack, []byte(" ["))
-		stacks[string(id)] = string(stack)
-	}
-	return stacks
 }

@@ -136,7 +136,7 @@ func (s *subject) readLarge(ctx context.Context, want storage.Entry) {
 	}
 	for how, got := range map[string][]byte{
 		"get": s.get(ctx, want.Key).Value, "watch": c.events[0].Value,
-		"scan": s.scan(ctx, storage.Range{Prefix: want.Key}).Entries[0].Value,
+		"scan": s.only(ctx, want.Key).Value,
 	} {
 		if !bytes.Equal(want.Value, got) {
 			s.t.Errorf("%s: %d bytes came back as %d others", how, len(want.Value), len(got))
@@ -215,7 +215,7 @@ func readersBytes(ctx context.Context, s *subject) {
 			s.t.Fatal(err)
 		}
 		keep("get", n, s.get(ctx, "key").Value)
-		keep("scan", n, s.scan(ctx, storage.Range{}).Entries[0].Value)
+		keep("scan", n, s.only(ctx, "key").Value)
 		keep("watch", n, c.events[n].Value)
 		if n > 0 {
 			keep("previous", n-1, result.Previous.Value)

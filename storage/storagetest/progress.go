@@ -42,8 +42,7 @@ func progressBefore(ctx context.Context, s *subject) {
 	}
 }
 
-// progressWhile asks from another goroutine, whether Next is blocked by then or
-// not, and not before the watcher has settled.
+// progressWhile asks a watcher that waits.
 func progressWhile(ctx context.Context, s *subject) {
 	c := s.watch("idle", s.head(ctx))
 	s.covered(ctx, c)
@@ -59,6 +58,7 @@ func progressWhile(ctx context.Context, s *subject) {
 			}
 			return nil
 		})
+		s.untilBlocked(ctx, 1)
 		c.requestProgress()
 		crew.wait()
 	}
@@ -153,6 +153,9 @@ func progressCancelled(ctx context.Context, s *subject) {
 		s.create(ctx, storage.Key("busy"+strconv.Itoa(n)), "1")
 		head := s.head(ctx)
 		c.requestProgress()
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		s.wantErr("Next with a cancelled context", c.step(ended), context.Canceled)
 		for c.through < head {
 			if _, err := impatient.try(ctx, c.step); err != nil {
 				s.t.Fatalf("waiting for progress through %d: %v", head, err)

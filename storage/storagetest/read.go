@@ -60,7 +60,12 @@ func getIsFresh(ctx context.Context, s *subject) {
 }
 
 func headIsFresh(ctx context.Context, s *subject) {
-	s.rand(0)
+	for n := range 20 {
+		at := s.create(ctx, storage.Key("alone "+strconv.Itoa(n)), "1")
+		if head := s.head(ctx); head != at {
+			s.t.Errorf("head %d after %d was written", head, at)
+		}
+	}
 	read := func(ctx context.Context, _ int) error {
 		var last storage.Revision
 		for range s.ledger.pace() {

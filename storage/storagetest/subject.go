@@ -147,6 +147,16 @@ func (s *subject) scan(ctx context.Context, r storage.Range) storage.Page {
 	return page
 }
 
+// only returns the one entry with a prefix.
+func (s *subject) only(ctx context.Context, prefix storage.Key) storage.Entry {
+	s.t.Helper()
+	page := s.scan(ctx, storage.Range{Prefix: prefix})
+	if len(page.Entries) != 1 {
+		s.t.Fatalf("Scan of %q at %d: %d entries, want one", prefix, page.Revision, len(page.Entries))
+	}
+	return page.Entries[0]
+}
+
 func (s *subject) head(ctx context.Context) storage.Revision {
 	s.t.Helper()
 	head, err := s.store.Head(ctx)

@@ -99,6 +99,7 @@ func watchFromFuture(ctx context.Context, s *subject) {
 	for _, c := range cursors {
 		crew.start(func() error { return c.read(waiting, 3) }) // so that they wait while it happens
 	}
+	s.untilBlocked(ctx, len(cursors))
 	for past := 0; past < 3; {
 		if at = s.replace(ctx, "key", "more", at); at > far {
 			past++
@@ -158,14 +159,17 @@ func watchPrevious(ctx context.Context, s *subject) {
 	}, c.events)
 }
 
-// watchNewcomers writes much that does not concern the watcher before what does.
+// watchNewcomers writes much that does not concern the watcher before what
+// does; nothing but that may wake it.
 func watchNewcomers(ctx context.Context, s *subject) {
 	c := s.watch("mine/", s.head(ctx))
 	crew, waiting := s.crew(ctx)
 	crew.start(func() error { return c.read(waiting, 2) })
-	for n := range 50 {
+	for n := range 30 {
+		s.untilBlocked(ctx, 1)
 		s.create(ctx, storage.Key(fmt.Sprintf("theirs/%d", n)), "1")
 	}
+	s.untilBlocked(ctx, 1)
 	s.create(ctx, "mine/1", "1")
 	s.create(ctx, "min", "1")
 	s.create(ctx, "mine0", "1")
@@ -188,7 +192,8 @@ func watchClosed(ctx context.Context, s *subject) {
 	blocked, fresh, survivor := s.watch("a", start), s.watch("a", start), s.watch("a", start)
 	crew, waiting := s.crew(ctx)
 	var err error
-	crew.start(func() error { _, err = blocked.next(waiting); return nil })
+	crew.start(func() error { err = blocked.step(waiting); return nil })
+	s.untilBlocked(ctx, 1)
 	blocked.watcher.Close()
 	crew.wait()
 	s.wantErr("Next of a watcher that was closed", err, storage.ErrClosed)
@@ -196,11 +201,11 @@ func watchClosed(ctx context.Context, s *subject) {
 	fresh.watcher.Close()
 	fresh.watcher.Close() // harmless
 	fresh.requestProgress()
-	_, err = fresh.next(ctx)
+	err = fresh.step(ctx)
 	s.wantErr("Next of a watcher that was closed before", err, storage.ErrClosed)
 
 	s.create(ctx, "a", "1")
-	_, err = blocked.next(ctx)
+	err = blocked.step(ctx)
 	s.wantErr("Next of a closed watcher with events to come", err, storage.ErrClosed)
 	if err := survivor.read(ctx, 1); err != nil {
 		s.t.Fatal(err)
