@@ -24,6 +24,8 @@ type member struct {
 	head    atomic.Int64 // of the cluster, not of the member
 	streams atomic.Int64
 	script  func(*session) error
+	// ranges, if set, answers reads of more than one key.
+	ranges func(*pb.RangeRequest) (*pb.RangeResponse, error)
 }
 
 // session is one watch stream, whose watch has been created.
@@ -37,8 +39,14 @@ type session struct {
 // startMember serves a script and opens a store on it.
 func startMember(t *testing.T, head int64, script func(*session) error) *Store {
 	t.Helper()
-	m := &member{t: t, script: script}
+	m := &member{script: script}
 	m.head.Store(head)
+	return m.serve(t)
+}
+
+func (m *member) serve(t *testing.T) *Store {
+	t.Helper()
+	m.t = t
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -67,6 +75,9 @@ func startMember(t *testing.T, head int64, script func(*session) error) *Store {
 }
 
 func (m *member) Range(_ context.Context, r *pb.RangeRequest) (*pb.RangeResponse, error) {
+	if m.ranges != nil && len(r.RangeEnd) > 0 {
+		return m.ranges(r)
+	}
 	if r.Revision > m.head.Load() {
 		return nil, rpctypes.ErrGRPCFutureRev
 	}

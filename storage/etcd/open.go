@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 
 	"github.com/even-keel/evenkeel/storage"
 )
@@ -29,6 +30,10 @@ const (
 	streamWindow = 1 << 20
 	connWindow   = 16 << 20
 )
+
+// reconnect is how long the client waits before it tries a member again. gRPC
+// would let it grow to two minutes, long after the cluster is back.
+var reconnect = backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 3 * time.Second}
 
 // Open connects to a cluster and makes sure that it answers.
 //
@@ -113,6 +118,7 @@ func dial(ctx context.Context, o Options) (*clientv3.Client, error) {
 		DialOptions: []grpc.DialOption{
 			grpc.WithInitialWindowSize(streamWindow),
 			grpc.WithInitialConnWindowSize(connWindow),
+			grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: o.DialTimeout}),
 		},
 	})
 	if !stop() || err != nil {

@@ -1,7 +1,15 @@
 package etcd
 
 import (
+	"errors"
+	"fmt"
 	"testing"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/even-keel/evenkeel/storage"
 )
@@ -56,5 +64,70 @@ func TestAChunkIsBoundedByKeysAndByBytes(t *testing.T) {
 				t.Errorf("got %d, want %d", got, test.want)
 			}
 		})
+	}
+}
+
+// numbered answers a read of the keys 000 to 299 as they stand at a revision.
+func numbered(r *pb.RangeRequest, head int64) *pb.RangeResponse {
+	resp := &pb.RangeResponse{Header: &pb.ResponseHeader{Revision: head}}
+	for n := range 300 {
+		name := fmt.Sprintf("%s%03d", defaultPrefix, n)
+		switch {
+		case name < string(r.Key):
+		case len(resp.Kvs) == int(r.Limit):
+			resp.More = true
+		default:
+			resp.Kvs = append(resp.Kvs, &mvccpb.KeyValue{Key: []byte(name), ModRevision: 2})
+		}
+	}
+	return resp
+}
+
+func wantNumbered(t *testing.T, page storage.Page, at storage.Revision) {
+	t.Helper()
+	if len(page.Entries) != 300 || page.More || page.Revision != at {
+		t.Fatalf("%d entries, more: %v, revision %d; want 300 at %d", len(page.Entries), page.More, page.Revision, at)
+	}
+	for n, entry := range page.Entries {
+		if want := storage.Key(fmt.Sprintf("%03d", n)); entry.Key != want {
+			t.Fatalf("entry %q, want %q", entry.Key, want)
+		}
+	}
+}
+
+func TestAScanWhoseChunksAreTooLargeAsksForSmallerOnes(t *testing.T) {
+	m := &member{ranges: func(r *pb.RangeRequest) (*pb.RangeResponse, error) {
+		if r.Limit > 10 {
+			return nil, status.Error(codes.ResourceExhausted, "grpc: trying to send message larger than max (9 vs. 2)")
+		}
+		return numbered(r, 5), nil
+	}}
+	page, err := m.serve(t).Scan(t.Context(), storage.Range{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantNumbered(t, page, 5)
+}
+
+func TestAScanOfTheNewestStateSurvivesACompaction(t *testing.T) {
+	head, compacted := int64(5), int64(0)
+	m := &member{ranges: func(r *pb.RangeRequest) (*pb.RangeResponse, error) {
+		if r.Revision == 0 && compacted == 0 { // it comes after the first chunk
+			head, compacted = 7, 7
+			return numbered(r, 5), nil
+		}
+		if r.Revision != 0 && r.Revision < compacted {
+			return nil, rpctypes.ErrGRPCCompacted
+		}
+		return numbered(r, head), nil
+	}}
+	store := m.serve(t)
+	page, err := store.Scan(t.Context(), storage.Range{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantNumbered(t, page, 7)
+	if _, err := store.Scan(t.Context(), storage.Range{Revision: 5}); !errors.Is(err, storage.ErrCompacted) {
+		t.Errorf("got error %v, want ErrCompacted", err)
 	}
 }

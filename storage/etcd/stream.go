@@ -27,8 +27,6 @@ var streamOptions = []grpc.CallOption{
 type stream struct {
 	rpc    pb.Watch_WatchClient
 	cancel context.CancelFunc
-	// lost says that a context took the stream along. It is of Next.
-	lost bool
 	// sending is held while a request is sent: two may not be sent at once.
 	sending sync.Mutex
 }
@@ -43,16 +41,15 @@ func (w *watcher) receive(ctx context.Context) (*pb.WatchResponse, error) {
 	w.startReceiving(st)
 	resp, err := st.rpc.Recv()
 	w.stopReceiving()
-	st.lost = !stop()
+	stop() // if ctx has taken the stream along, the next Recv says so
 	return resp, classify(err)
 }
 
 // attach returns the stream to read from.
 func (w *watcher) attach(ctx context.Context) (*stream, error) {
-	if w.stream != nil && !w.stream.lost {
+	if w.stream != nil {
 		return w.stream, nil
 	}
-	w.drop()
 	background, cancel := context.WithCancel(clientv3.WithRequireLeader(w.store.client.Ctx()))
 	st := &stream{cancel: cancel}
 	stop := context.AfterFunc(ctx, cancel)

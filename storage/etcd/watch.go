@@ -67,7 +67,8 @@ func (s *Store) Watch(prefix storage.Key, after storage.Revision) storage.Watche
 }
 
 // Next implements [storage.Watcher]. While the cluster is unavailable it keeps
-// trying until ctx ends.
+// trying until ctx ends. An end of ctx costs the stream, and etcd may take more
+// than 100 ms to bring the next one up to date: ctx should last longer.
 func (w *watcher) Next(ctx context.Context) (storage.Batch, error) {
 	batch, err := w.next(ctx)
 	if err != nil {

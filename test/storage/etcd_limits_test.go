@@ -152,11 +152,37 @@ func TestEtcdThatCannotBeReached(t *testing.T) {
 // TestEtcdProcess is the etcd of tests that measure their own process.
 func TestEtcdProcess(t *testing.T) { etcdtest.ServeProcess(t, etcdtest.DefaultLimits) }
 
+// TestEtcdWatchRightBelowACompaction: etcd itself would let it begin, and
+// nobody would be told that states are gone.
+func TestEtcdWatchRightBelowACompaction(t *testing.T) {
+	cluster := etcdtest.Start(t, 1)
+	store := openEtcd(t, etcd.Options{Endpoints: cluster.Endpoints()})
+	mustCommit(t, store, storage.Create("a", nil))
+	at := mustCommit(t, store, storage.Create("b", nil))
+	if err := store.Compact(t.Context(), at); err != nil {
+		t.Fatal(err)
+	}
+	for _, prefix := range []storage.Key{"", "b", "quiet"} {
+		w := store.Watch(prefix, at-1)
+		defer w.Close()
+		for range 2 {
+			w.RequestProgress()
+			_, err := w.Next(t.Context())
+			wantErr(t, err, storage.ErrCompacted)
+		}
+		ok := store.Watch(prefix, at)
+		defer ok.Close()
+		if _, err := readThrough(t.Context(), ok, at); err != nil {
+			t.Errorf("a watch after the compacted revision: %v", err)
+		}
+	}
+}
+
 // TestEtcdSlowWatcher writes 50 MB under watchers that nobody reads.
 func TestEtcdSlowWatcher(t *testing.T) {
 	const watchers, writes, size = 4, 800, 64 << 10
 	store := openEtcd(t, etcd.Options{Endpoints: []string{etcdtest.StartProcess(t, "TestEtcdProcess")}})
-	first := mustCommit(t, store, storage.Create("slow", []byte("0")))
+	first := fastWatcher(t, store, size)
 	cursors := make([]storage.Watcher, watchers)
 	for i := range cursors {
 		cursors[i] = store.Watch("", first-1)
@@ -188,6 +214,21 @@ func TestEtcdSlowWatcher(t *testing.T) {
 		}
 		t.Logf("saw up to %d of %d, then %v", at, last, err)
 	}
+}
+
+// fastWatcher replaces a key many times under a watcher that keeps up, as gRPC
+// gives more room to streams on a connection that was fast.
+func fastWatcher(t *testing.T, store storage.Store, size int) storage.Revision {
+	t.Helper()
+	first := mustCommit(t, store, storage.Create("slow", []byte("0")))
+	w := store.Watch("", first)
+	defer w.Close()
+	last := first
+	for range 500 {
+		last = mustCommit(t, store, storage.Replace("slow", make([]byte, size), last))
+	}
+	readChain(t, w, first, last)
+	return last
 }
 
 func readChain(t *testing.T, w storage.Watcher, at, last storage.Revision) {
