@@ -7,6 +7,7 @@
 package kinds
 
 import (
+	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -60,19 +61,33 @@ type Kind struct {
 	DeleteReturnsObject bool
 	// Orphans: with no propagation policy given, deleting orphans dependents.
 	Orphans bool
+	// NoDeleteCollection: the kind does not have the verb deletecollection.
+	NoDeleteCollection bool
+	// StatusOnCreate: a create may set Status (a node registers with it), so it
+	// is not emptied before PrepareCreate.
+	StatusOnCreate bool
 
 	// Default fills in what the user left out. It must be idempotent, and runs
 	// on everything that is decoded from a request.
 	Default func(obj runtime.Object)
+	// SetRequester records in a new object who asks for it. It runs before
+	// PrepareCreate and replaces what the user claims.
+	SetRequester func(obj runtime.Object, user authenticationv1.UserInfo)
 	// PrepareCreate sets what the system owns, after Default; metadata (uid,
 	// creationTimestamp, generation) is filled in and Status is empty. Status
 	// goes here.
 	PrepareCreate func(obj runtime.Object)
 	// PrepareUpdate carries over from old what the user may not change silently.
 	PrepareUpdate func(obj, old runtime.Object)
+	// PrepareStatus does the same for an update of the status subresource, after
+	// all but Status and metadata have been carried over.
+	PrepareStatus func(obj, old runtime.Object)
 	// Validate checks the object but for metadata, which is checked for all
 	// kinds alike.
 	Validate func(obj runtime.Object) field.ErrorList
+	// ValidateCreate checks what holds for new objects only; Validate has run
+	// before.
+	ValidateCreate func(obj runtime.Object) field.ErrorList
 	// ValidateUpdate checks what may change; Validate has run on obj before.
 	ValidateUpdate func(obj, old runtime.Object) field.ErrorList
 	// ValidateStatus checks an update of the status subresource.
@@ -88,6 +103,8 @@ type Kind struct {
 	// Columns describe the table; Cells is one row of it. Nil means name and age.
 	Columns []metav1.TableColumnDefinition
 	Cells   func(obj runtime.Object, now metav1.Time) []any
+	// RowConditions are the conditions of the object's table row.
+	RowConditions func(obj runtime.Object) []metav1.TableRowCondition
 }
 
 // Version is a further version of a kind, with the ways from and to the stored
@@ -99,6 +116,12 @@ type Version struct {
 	FromStored  func(runtime.Object) (runtime.Object, error)
 	ToStored    func(runtime.Object) (runtime.Object, error)
 	FieldLabels map[string]string // field selector labels that differ: this version's -> the stored version's
+
+	// If Validate is set, these three take the place of the kind's for requests
+	// in this version. They are given objects of the stored version.
+	Validate       func(obj runtime.Object) field.ErrorList
+	ValidateCreate func(obj runtime.Object) field.ErrorList
+	ValidateUpdate func(obj, old runtime.Object) field.ErrorList
 }
 
 // Subresource is a path below an object of a kind.
@@ -106,6 +129,12 @@ type Subresource struct {
 	Name  string
 	GVK   schema.GroupVersionKind // of the object that is sent or returned
 	Verbs []string
+
+	// Prepare and Validate are set on subresources through which part of the
+	// object itself is updated: Prepare carries over from old all else, Validate
+	// checks the result in place of the kind's functions.
+	Prepare  func(obj, old runtime.Object)
+	Validate func(obj, old runtime.Object) field.ErrorList
 }
 
 // Scale reads and writes a kind's replicas.

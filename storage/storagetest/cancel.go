@@ -128,28 +128,44 @@ func (s *subject) sameState(listed replica, events []storage.Event, at storage.R
 // cancelledWait cancels watchers that wait in Next: when nothing happens, and
 // in the moment in which something does. None may be lost, none come twice.
 func cancelledWait(ctx context.Context, s *subject) {
-	at := s.create(ctx, "key", "1")
+	at, written := s.create(ctx, "key", "1"), 0
 	watches := make([]*cursor, 16)
 	for i := range watches {
 		watches[i] = s.watch("key", at)
 	}
-	for n := range s.size(20, 6) {
-		brief, cancel := context.WithCancel(ctx)
-		crew, _ := s.crew(ctx)
-		for _, c := range watches {
-			crew.start(func() error {
-				if err := c.step(brief); err != nil && !errors.Is(err, context.Canceled) {
-					return err
-				}
-				return nil
-			})
-		}
-		s.untilBlocked(ctx, len(watches))
-		if n%2 == 0 {
-			at = s.replace(ctx, "key", strconv.Itoa(n), at)
-		}
-		cancel()
-		crew.wait()
+	write := func() { at, written = s.replace(ctx, "key", "more", at), written+1 }
+	for range s.size(8, 3) {
+		s.cancelBlocked(ctx, watches, func(cancel func()) { cancel() })
+		s.cancelBlocked(ctx, watches, func(cancel func()) { write(); cancel() })
+		s.readAll(ctx, watches, written)
+		s.cancelBlocked(ctx, watches, func(cancel func()) { cancel(); write() })
+		s.readAll(ctx, watches, written)
 	}
 	s.checkWatches(ctx, s.history(), watches)
+}
+
+// cancelBlocked lets the watches block in Next, does something, and returns
+// when each Next has returned.
+func (s *subject) cancelBlocked(ctx context.Context, watches []*cursor, do func(cancel func())) {
+	s.t.Helper()
+	brief, cancel := context.WithCancel(ctx)
+	defer cancel()
+	crew, _ := s.crew(ctx)
+	for _, c := range watches {
+		crew.start(func() error {
+			if err := c.step(brief); err != nil && !errors.Is(err, context.Canceled) {
+				return err
+			}
+			return nil
+		})
+	}
+	s.untilBlocked(ctx, len(watches))
+	do(cancel)
+	crew.wait()
+}
+
+// readAll reads until each of the watches has n events.
+func (s *subject) readAll(ctx context.Context, watches []*cursor, n int) {
+	s.t.Helper()
+	s.together(ctx, len(watches), func(ctx context.Context, i int) error { return watches[i].read(ctx, n) })
 }

@@ -244,7 +244,7 @@ func (h *horizon) refusal(err error, at storage.Revision) error {
 // told that the past is gone starts again from a list.
 func compactUnderTraffic(ctx context.Context, s *subject) {
 	start := s.head(ctx)
-	var far horizon
+	far := horizon{done: start}
 	var seen sightings
 	var watched cursors
 	readers := []func(ctx context.Context, rng *rand.Rand) error{

@@ -44,7 +44,7 @@ func blocked() (n int) {
 		header, frames, _ := strings.Cut(stack, "\n")
 		_, state, _ := strings.Cut(header, "[")
 		ready := strings.HasPrefix(state, "run") || strings.HasPrefix(state, "sync.Mutex") // running, runnable, or at a lock
-		if !ready && strings.Contains(frames, "storagetest.(*cursor).next(") {
+		if !ready && strings.Contains(frames, ".(*cursor).next(") {
 			n++
 		}
 	}

@@ -144,17 +144,17 @@ func progressFuture(ctx context.Context, s *subject) {
 	s.verify(c, s.history())
 }
 
-// progressCancelled asks, lets Next be cancelled, and expects the answer from
-// the Next after it.
+// progressCancelled asks, lets Next be cancelled, and expects the answer from a
+// Next after it.
 func progressCancelled(ctx context.Context, s *subject) {
 	impatient := newImpatience(s.rand(0))
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
 	c := s.watch("idle", s.head(ctx))
 	for n := range s.size(20, 10) {
 		s.create(ctx, storage.Key("busy"+strconv.Itoa(n)), "1")
 		head := s.head(ctx)
-		c.requestProgress()
-		ended, cancel := context.WithCancel(ctx)
-		cancel()
+		s.cancelBlocked(ctx, []*cursor{c}, func(cancel func()) { cancel(); c.requestProgress() })
 		s.wantErr("Next with a cancelled context", c.step(ended), context.Canceled)
 		for c.through < head {
 			if _, err := impatient.try(ctx, c.step); err != nil {

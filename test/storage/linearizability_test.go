@@ -229,6 +229,21 @@ func openEmbedded(t *testing.T, o embedded.Options) storage.Store {
 	return store
 }
 
+// closeInTime closes a store that is in use, and says so if that hangs.
+func closeInTime(t *testing.T, store storage.Store) {
+	t.Helper()
+	closed := make(chan error, 1)
+	go func() { closed <- store.Close() }()
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Fatalf("Close: %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("Close did not return within a minute")
+	}
+}
+
 func TestLinearizabilityOfEmbedded(t *testing.T) {
 	rounds(t, func(t *testing.T, seed uint64) {
 		store := openEmbedded(t, embedded.Options{Memory: true})
@@ -250,9 +265,7 @@ func TestLinearizabilityOfEmbeddedReopened(t *testing.T) {
 			store := openEmbedded(t, embedded.Options{Dir: dir})
 			c.run([]storage.Store{store}, 1000, func() {
 				c.await(rng.IntN(300))
-				if err := store.Close(); err != nil {
-					t.Errorf("Close: %v", err)
-				}
+				closeInTime(t, store)
 			})
 		}
 		store := openEmbedded(t, embedded.Options{Dir: dir})

@@ -71,11 +71,10 @@ func (r Result) Report() string {
 // Play runs a scenario's steps in order and returns a result for each. It goes
 // on after a step that differs. The error is ErrCannotCompact, or that of ctx.
 func (r *Run) Play(ctx context.Context, s Scenario) ([]Result, error) {
-	return r.PlayUntil(ctx, s, func(Result) bool { return false })
+	return r.playUntil(ctx, s, func(Result) bool { return false })
 }
 
-// PlayUntil is like Play, and ends early after a step for which enough is true.
-func (r *Run) PlayUntil(ctx context.Context, s Scenario, enough func(Result) bool) ([]Result, error) {
+func (r *Run) playUntil(ctx context.Context, s Scenario, enough func(Result) bool) ([]Result, error) {
 	if s.NeedsCompaction() && r.target.Compact == nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, ErrCannotCompact)
 	}

@@ -1,0 +1,145 @@
+package patch
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var (
+	podKind       = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	configMapKind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+)
+
+// aPod has about 1.5 kB in JSON, as a server sees it after defaulting.
+func aPod() *corev1.Pod {
+	yes, grace := true, int64(30)
+	pod := &corev1.Pod{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "web-0", Namespace: "default", Labels: map[string]string{"app": "web", "tier": "front"},
+			Annotations: map[string]string{"example.com/a": "b"},
+		},
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{
+				Name: "c", Image: "nginx:1.25", ImagePullPolicy: corev1.PullIfNotPresent,
+				Ports: []corev1.ContainerPort{{ContainerPort: 80, Protocol: corev1.ProtocolTCP, Name: "http"}},
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+					"cpu": resource.MustParse("100m"), "memory": resource.MustParse("64Mi"),
+				}},
+				TerminationMessagePath: "/dev/termination-log", TerminationMessagePolicy: corev1.TerminationMessageReadFile,
+				VolumeMounts: []corev1.VolumeMount{{Name: "v", MountPath: "/data"}},
+			}},
+			Volumes:       []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
+			RestartPolicy: corev1.RestartPolicyAlways, DNSPolicy: corev1.DNSClusterFirst, SchedulerName: "default-scheduler",
+			TerminationGracePeriodSeconds: &grace, SecurityContext: &corev1.PodSecurityContext{}, EnableServiceLinks: &yes,
+		},
+	}
+	for i := range 6 {
+		c := &pod.Spec.Containers[0]
+		c.Env = append(c.Env, corev1.EnvVar{Name: fmt.Sprintf("VARIABLE_%d", i), Value: "a value of some length"})
+	}
+	return pod
+}
+
+func aConfigMap() *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default", Labels: map[string]string{"app": "web"}},
+		Data:       map[string]string{"key": "value", "other": "value"},
+	}
+}
+
+func benchmarkCreate(b *testing.B, fields *Fields, obj apiruntime.Object, update func(obj apiruntime.Object) error) {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		b.Fatal(err)
+	}
+	fields.init()
+	b.ReportAllocs()
+	for b.Loop() {
+		accessor.SetManagedFields(nil)
+		if err := update(obj); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if len(accessor.GetManagedFields()) != 1 {
+		b.Fatal("no managed fields")
+	}
+}
+
+func BenchmarkCreate(b *testing.B) {
+	for name, obj := range map[string]apiruntime.Object{"Pod": aPod(), "ConfigMap": aConfigMap()} {
+		fields := testFields(NewTypes(nil), obj.GetObjectKind().GroupVersionKind(), "status")
+		library := plain(fields)
+		b.Run(name, func(b *testing.B) {
+			benchmarkCreate(b, fields, obj, func(obj apiruntime.Object) error {
+				_, err := fields.Update(nil, obj, "m")
+				return err
+			})
+		})
+		b.Run(name+"/library", func(b *testing.B) {
+			benchmarkCreate(b, fields, obj, func(obj apiruntime.Object) error {
+				_, err := viaLibrary(library, nil, obj, "m")
+				return err
+			})
+		})
+	}
+}
+
+// BenchmarkUpdate is one manager changing a label that another owns.
+func BenchmarkUpdate(b *testing.B) {
+	fields := testFields(NewTypes(nil), podKind, "status")
+	library := plain(fields)
+	live := aPod()
+	if _, err := fields.Update(nil, live, "creator"); err != nil {
+		b.Fatal(err)
+	}
+	live.UID = "x"
+	obj := live.DeepCopy()
+	obj.Labels["app"] = "changed"
+	for name, update := range map[string]func() error{
+		"Pod":         func() error { _, err := fields.Update(live, obj, "m"); return err },
+		"Pod/library": func() error { _, err := viaLibrary(library, live, obj, "m"); return err },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				obj.ManagedFields = nil
+				if err := update(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkFirstUse is a server's first write of a kind.
+func BenchmarkFirstUse(b *testing.B) {
+	for name, obj := range map[string]apiruntime.Object{"Pod": aPod(), "ConfigMap": aConfigMap()} {
+		b.Run(name, func(b *testing.B) {
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			var kept []*Fields
+			for b.Loop() {
+				fields := testFields(NewTypes(nil), obj.GetObjectKind().GroupVersionKind(), "status")
+				if _, err := fields.Update(nil, obj.DeepCopyObject(), "m"); err != nil {
+					b.Fatal(err)
+				}
+				kept = append(kept, fields)
+			}
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(len(kept)), "heap-B/kind")
+			runtime.KeepAlive(kept)
+		})
+	}
+}

@@ -1,0 +1,2 @@
+// Package patch changes objects: x
+package patch

@@ -1,0 +1,272 @@
+package patch
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// Endpoint is where objects of a kind are written.
+type Endpoint struct {
+	// Kind is the version that the endpoint speaks; all objects are of it.
+	Kind schema.GroupVersionKind
+	// Subresource is the path below the object ("status"), if any.
+	Subresource string
+	// Reset are the dotted paths of fields that a write through the endpoint
+	// does not change, so that nobody comes to own them by it: "status" for an
+	// object's own endpoint, "spec" for its status.
+	Reset []string
+
+	// New returns an empty object; nil asks the scheme.
+	New func() runtime.Object
+	// Default fills in what an applied object left out; nil does nothing.
+	Default func(runtime.Object)
+	// Convert turns an object of this kind into another version of it, or back;
+	// the result has its type set. With nil, what is owned under other versions
+	// is forgotten.
+	Convert func(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error)
+	// Now is the time that managed fields get; nil is the clock.
+	Now func() time.Time
+}
+
+// Fields keeps the managed fields of the objects of one endpoint: who owns which
+// field. Making one does no work; what it needs is built by the first write.
+// Safe for concurrent use.
+type Fields struct {
+	endpoint Endpoint
+	scheme   *runtime.Scheme
+	types    *Types
+
+	once    sync.Once
+	library *managedfields.FieldManager
+	mask    *mask
+	shape   *shape // of an object that is a Go struct; nil: there is none
+}
+
+// NewFields returns the managed fields of an endpoint. The scheme makes the
+// objects for which the endpoint has no New.
+func NewFields(types *Types, scheme *runtime.Scheme, endpoint Endpoint) *Fields {
+	return &Fields{endpoint: endpoint, scheme: scheme, types: types}
+}
+
+func (f *Fields) init() {
+	f.once.Do(func() {
+		f.mask = newMask(f.endpoint.Reset)
+		f.shape = f.newShape()
+		f.library = f.newLibrary()
+	})
+}
+
+func (f *Fields) newLibrary() *managedfields.FieldManager {
+	version := f.endpoint.Kind.GroupVersion()
+	reset := map[fieldpath.APIVersion]fieldpath.Filter{}
+	if len(f.endpoint.Reset) > 0 {
+		fields := fieldpath.NewSet()
+		for _, path := range f.endpoint.Reset {
+			fields.Insert(pathOf(path))
+		}
+		reset[fieldpath.APIVersion(version.String())] = fieldpath.NewExcludeSetFilter(fields)
+	}
+	var types managedfields.TypeConverter = f.types
+	if f.shape != nil {
+		types = checkedTypes{f.types, f.types.catalog.kind(f.endpoint.Kind), f.shape}
+	}
+	v := versions{f}
+	library, err := managedfields.NewDefaultFieldManager(
+		types, v, v, v, f.endpoint.Kind, version, f.endpoint.Subresource, reset)
+	if err != nil { // only if there were no types
+		panic("patch: " + err.Error())
+	}
+	return library
+}
+
+func pathOf(dotted string) fieldpath.Path {
+	var path fieldpath.Path
+	for name := range strings.SplitSeq(dotted, ".") {
+		path = append(path, fieldpath.FieldNameElement(name))
+	}
+	return path
+}
+
+// newShape returns the shape by which fields of new objects are counted, or nil
+// if they are no Go structs or their type is deduced.
+func (f *Fields) newShape() *shape {
+	kind := f.types.catalog.kind(f.endpoint.Kind)
+	empty, err := f.empty()
+	if kind == nil || err != nil {
+		return nil
+	}
+	t := reflect.TypeOf(empty)
+	if _, ok := empty.(runtime.Unstructured); ok || t.Kind() != reflect.Pointer {
+		return nil
+	}
+	if s := newShapes(kind.Schema).of(t.Elem(), kind.TypeRef); s != nil && s.form == record {
+		return s
+	}
+	return nil
+}
+
+func (f *Fields) empty() (runtime.Object, error) {
+	return versions{f}.New(f.endpoint.Kind)
+}
+
+// Update records in obj's managed fields what the manager changed from live to
+// obj; a nil live means that obj is new. It changes and returns obj, whose
+// fields are else left alone, and does not change live.
+//
+// It always returns obj, ready to be stored. If there is an error, the managed
+// fields are those of live: a write does not fail for them, so that the error
+// is for the log.
+func (f *Fields) Update(live, obj runtime.Object, manager string) (_ runtime.Object, err error) {
+	f.init()
+	defer func() {
+		if caught := recover(); caught != nil {
+			err = fmt.Errorf("panic: %v", caught)
+		}
+		if err != nil {
+			keepManagedFields(live, obj)
+			err = fmt.Errorf("update managed fields of %v: %w", f.endpoint.Kind, err)
+		}
+	}()
+	if live == nil {
+		if f.create(obj, manager) {
+			return obj, nil
+		}
+		if live, err = f.empty(); err != nil {
+			return obj, err
+		}
+	}
+	known := times(live, obj)
+	if _, err := f.library.Update(live, obj, manager); err != nil {
+		return obj, err
+	}
+	f.stamp(obj, known)
+	return obj, nil
+}
+
+// create does Update's work for a new object without the library, with the same
+// result. It reports false, and changes nothing, if it cannot.
+func (f *Fields) create(obj runtime.Object, manager string) bool {
+	accessor, err := meta.Accessor(obj)
+	if err != nil || f.shape == nil || len(accessor.GetManagedFields()) > 0 {
+		return false
+	}
+	v := reflect.ValueOf(obj)
+	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Type() != f.shape.goType {
+		return false
+	}
+	set, err := f.shape.added(v.Elem(), f.mask)
+	if err != nil {
+		return false
+	}
+	if len(set) == len("{}") {
+		accessor.SetManagedFields(nil)
+		return true
+	}
+	if manager == "" {
+		manager = "unknown"
+	}
+	now := f.now()
+	accessor.SetManagedFields([]metav1.ManagedFieldsEntry{{
+		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate,
+		APIVersion: f.endpoint.Kind.GroupVersion().String(), Subresource: f.endpoint.Subresource,
+		Time: &now, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: set},
+	}})
+	return true
+}
+
+// Apply merges what a manager wants, in YAML or JSON, into live and returns the
+// result; a nil live means that there is no such object yet. It does not change
+// live. Fields of other managers with other values are conflicts, unless forced.
+//
+// Refusals are Status errors: conflicts (409), a document that is not one or
+// has managed fields or the wrong type (400). Any other error says that the
+// object does not fit its type; the real server answers it with 500.
+func (f *Fields) Apply(live runtime.Object, doc []byte, manager string, force bool) (_ runtime.Object, err error) {
+	f.init()
+	defer func() {
+		if caught := recover(); caught != nil {
+			err = fmt.Errorf("apply to %v: panic: %v", f.endpoint.Kind, caught)
+		}
+	}()
+	wanted, err := decodeApplied(doc)
+	if err != nil {
+		return nil, err
+	}
+	if live == nil {
+		if live, err = f.empty(); err != nil {
+			return nil, err
+		}
+	}
+	known := times(live, nil)
+	obj, err := f.library.Apply(live, &unstructured.Unstructured{Object: wanted}, manager, force)
+	if err != nil {
+		return nil, err
+	}
+	f.stamp(obj, known)
+	return obj, nil
+}
+
+// times returns where the managed fields of objects keep their times.
+func times(objs ...runtime.Object) []*metav1.Time {
+	var known []*metav1.Time
+	for _, obj := range objs {
+		if accessor, err := meta.Accessor(obj); err == nil {
+			for _, entry := range accessor.GetManagedFields() {
+				known = append(known, entry.Time)
+			}
+		}
+	}
+	return known
+}
+
+// stamp sets the times that the library has just made: those not known before.
+// The library passes known ones on as they are.
+func (f *Fields) stamp(obj runtime.Object, known []*metav1.Time) {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return
+	}
+	entries := accessor.GetManagedFields()
+	for i := range entries {
+		if entries[i].Time != nil && !slices.Contains(known, entries[i].Time) {
+			now := f.now()
+			entries[i].Time = &now
+		}
+	}
+	accessor.SetManagedFields(entries)
+}
+
+// now has whole seconds, as the time has when it is read back from JSON.
+func (f *Fields) now() metav1.Time {
+	now := f.endpoint.Now
+	if now == nil {
+		now = time.Now
+	}
+	return metav1.Time{Time: now().UTC().Truncate(time.Second)}
+}
+
+func keepManagedFields(live, obj runtime.Object) {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return
+	}
+	var kept []metav1.ManagedFieldsEntry
+	if live != nil {
+		if from, err := meta.Accessor(live); err == nil {
+			kept = from.GetManagedFields()
+		}
+	}
+	accessor.SetManagedFields(kept)
+}

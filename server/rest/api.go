@@ -1,0 +1,120 @@
+// Package rest is the Kubernetes API over HTTP: verbs, negotiation, discovery,
+// OpenAPI and streaming, the same for all kinds.
+//
+// Reads come from the hub's memory and are sent as the bytes they are stored
+// in. A write decodes the object, fills it in and checks it by its kind, commits
+// it to the store if nobody else was first, and is answered when all readers of
+// this server see it.
+package rest
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/even-keel/evenkeel/server/auth"
+	"github.com/even-keel/evenkeel/server/discovery"
+	"github.com/even-keel/evenkeel/server/kinds"
+	"github.com/even-keel/evenkeel/server/openapi"
+	"github.com/even-keel/evenkeel/server/patch"
+	"github.com/even-keel/evenkeel/server/watch"
+	"github.com/even-keel/evenkeel/storage"
+)
+
+// Config is what an [API] needs.
+type Config struct {
+	Store storage.Store
+	// Hub follows Store; it must be loaded.
+	Hub    *watch.Hub
+	Kinds  []*kinds.Kind
+	Scheme *runtime.Scheme
+	Logger *slog.Logger
+	// Now is the clock; nil is the system's.
+	Now func() time.Time
+	// Address is where clients are told to reach the server: a host and a port.
+	Address string
+	// Tokens makes tokens of service accounts; nil refuses to.
+	Tokens *auth.TokenIssuer
+	// Authorizer and ReviewToken answer reviews; nil refuses them.
+	Authorizer  auth.Authorizer
+	ReviewToken TokenReviewer
+	// Services says which addresses and ports services get.
+	Services ServiceRange
+	// ForNamespace returns what every namespace has; nil means nothing.
+	ForNamespace func(namespace string) []runtime.Object
+}
+
+// API serves the paths below /api and /apis. Make one with [New].
+type API struct {
+	store     storage.Store
+	hub       *watch.Hub
+	codec     *codec
+	types     *patch.Types
+	registry  registry
+	docs      *openapi.Docs
+	discovery *discovery.Documents
+	log       *slog.Logger
+	now       func() time.Time
+
+	tokens      *auth.TokenIssuer
+	authorizer  auth.Authorizer
+	reviewToken TokenReviewer
+}
+
+// New returns an API that serves the given kinds.
+func New(c Config) *API {
+	a := &API{
+		store: c.Store, hub: c.Hub, codec: newCodec(c.Scheme), types: patch.NewTypes(nil),
+		registry: registry{versions: map[schema.GroupVersion]map[string]*resource{}},
+		log:      c.Logger, now: c.Now, tokens: c.Tokens,
+		authorizer: c.Authorizer, reviewToken: c.ReviewToken,
+	}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	if a.now == nil {
+		a.now = time.Now
+	}
+	for _, k := range c.Kinds {
+		a.register(k)
+	}
+	a.docs = openapi.New(openapi.FromKinds(c.Kinds))
+	a.discovery = discovery.New(discovery.FromKinds(c.Kinds), c.Address)
+	return a
+}
+
+// ServeHTTP answers requests about resources and about the API itself.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, "/openapi/") {
+		a.serveOpenAPI(w, r)
+		return
+	}
+	t, ok := parseTarget(r.URL.Path)
+	if !ok {
+		a.serveDiscovery(w, r)
+		return
+	}
+	a.serveResource(w, r, t)
+}
+
+// allocate gives an object what the cluster has only once, such as addresses.
+// release gives it back if the object is not stored after all.
+func (a *API) allocate(_ context.Context, _ *resource, _, _ runtime.Object) (release func(), err error) {
+	return func() {}, nil
+}
+
+// free takes back what an object no longer needs; obj is nil if it is gone.
+func (a *API) free(_ *resource, _, _ runtime.Object) {}
+
+// ServiceRange says which addresses and ports services get.
+type ServiceRange struct {
+	// CIDR holds the cluster addresses, such as 10.0.0.0/24.
+	CIDR string
+	// FirstPort and LastPort bound node ports.
+	FirstPort, LastPort int
+}

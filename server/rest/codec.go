@@ -1,0 +1,230 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+
+	"github.com/even-keel/evenkeel/server/watch"
+)
+
+// maxBody is the largest request body that is read.
+const maxBody = 3 << 20
+
+// codec reads and writes objects of the scheme's types.
+type codec struct {
+	scheme *runtime.Scheme
+	json   runtime.Decoder
+	yaml   runtime.Decoder
+	proto  *protobuf.Serializer
+}
+
+func newCodec(scheme *runtime.Scheme) *codec {
+	return &codec{
+		scheme: scheme,
+		json:   jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, scheme, scheme, jsonserializer.SerializerOptions{Strict: true}),
+		yaml:   jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, scheme, scheme, jsonserializer.SerializerOptions{Strict: true, Yaml: true}),
+		proto:  protobuf.NewSerializer(scheme, scheme),
+	}
+}
+
+// readBody reads a request's body, up to what is allowed.
+func readBody(r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	if err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("reading the request's body: %v", err))
+	}
+	if len(body) > maxBody {
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
+	}
+	return body, nil
+}
+
+// contentType returns the media type of a request's body; JSON if it has none.
+func contentType(r *http.Request) string {
+	header := r.Header.Get("Content-Type")
+	if header == "" {
+		return mediaJSON
+	}
+	media, _, err := mime.ParseMediaType(header)
+	if err != nil {
+		return header
+	}
+	return media
+}
+
+func (c *codec) decoder(media string) (runtime.Decoder, bool) {
+	switch media {
+	case mediaJSON:
+		return c.json, true
+	case mediaYAML:
+		return c.yaml, true
+	case mediaProto:
+		return c.proto, true
+	}
+	return nil, false
+}
+
+// decode reads a body that must hold an object of the kind. What a strict
+// reader finds wrong with it comes apart from errors.
+func (c *codec) decode(media string, body []byte, gvk schema.GroupVersionKind, into runtime.Object) (runtime.Object, []string, error) {
+	decoder, ok := c.decoder(media)
+	if !ok {
+		return nil, nil, errUnknownFormat()
+	}
+	obj, got, err := decoder.Decode(body, &gvk, into)
+	if err != nil {
+		if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil {
+			return checkKind(obj, got, gvk, strings.Split(errorList(strict), "\n"))
+		}
+		return nil, nil, decodeError(err, got, gvk.Kind, body)
+	}
+	return checkKind(obj, got, gvk, nil)
+}
+
+// errorList joins the errors of a strict decoder by lines.
+func errorList(err interface{ Errors() []error }) string {
+	var lines []string
+	for _, e := range err.Errors() {
+		lines = append(lines, e.Error())
+	}
+	return strings.Join(lines, "\n")
+}
+
+func checkKind(obj runtime.Object, got *schema.GroupVersionKind, want schema.GroupVersionKind, strict []string) (runtime.Object, []string, error) {
+	if got != nil && *got != want {
+		err := fmt.Errorf("converting (%s.%s) to (%s.%s): unknown conversion", got.Version, got.Kind, kindGroupName(want.Group), want.Kind)
+		return nil, nil, decodeError(err, got, want.Kind, nil)
+	}
+	obj.GetObjectKind().SetGroupVersionKind(want)
+	return obj, strict, nil
+}
+
+func decodeError(err error, got *schema.GroupVersionKind, want string, body []byte) error {
+	if got != nil && got.Kind != "" {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", got.Kind, got.Version, want, err))
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", want, err, summary(body)))
+}
+
+// summary is the beginning of a body that could not be read.
+func summary(body []byte) string {
+	const limit = 30
+	switch {
+	case len(body) == 0:
+		return "<empty>"
+	case bytes.IndexFunc(body, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' }) >= 0:
+		return fmt.Sprintf("%x", body[:min(len(body), limit)])
+	case len(body) > limit:
+		return string(body[:limit]) + " ..."
+	default:
+		return string(body)
+	}
+}
+
+// encode returns an object's JSON, as all answers and the store have it.
+func encode(obj runtime.Object) ([]byte, error) {
+	out, err := json.Marshal(obj)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", obj.GetObjectKind().GroupVersionKind(), err)
+	}
+	return out, nil
+}
+
+// toStoredBytes returns what is stored of an object.
+func toStoredBytes(obj runtime.Object) ([]byte, error) {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, err
+	}
+	m.SetResourceVersion(watch.Placeholder)
+	out, err := encode(obj)
+	if err != nil {
+		return nil, err
+	}
+	return watch.Stored(out)
+}
+
+// decoded returns the typed form of an object in its stored version. It is
+// shared: copy it before a change.
+func (r *resource) decoded(o *watch.Object) (runtime.Object, error) {
+	v, err := o.Derive(decodedKey{}, func(o *watch.Object) (any, error) {
+		obj := r.kind.New()
+		if err := json.Unmarshal(o.AppendJSON(nil), obj); err != nil {
+			return nil, fmt.Errorf("decode %s %s/%s: %w", r.storage, o.Namespace, o.Name, err)
+		}
+		obj.GetObjectKind().SetGroupVersionKind(r.kind.GVK)
+		return obj, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return v.(runtime.Object), nil
+}
+
+type decodedKey struct{}
+
+// copyOf returns a typed object that the caller may change.
+func (r *resource) copyOf(o *watch.Object) (runtime.Object, error) {
+	obj, err := r.decoded(o)
+	if err != nil {
+		return nil, err
+	}
+	return obj.DeepCopyObject(), nil
+}
+
+// protoMessage is what all built-in types are.
+type protoMessage interface {
+	Size() int
+	MarshalToSizedBuffer([]byte) (int, error)
+}
+
+type protoKey struct{ version schema.GroupVersion }
+
+// protoBytes returns an object's protobuf message, without the envelope.
+func (r *resource) protoBytes(o *watch.Object) ([]byte, error) {
+	v, err := o.Derive(protoKey{r.gvk.GroupVersion()}, func(o *watch.Object) (any, error) {
+		obj, err := r.decoded(o)
+		if err == nil {
+			obj, err = r.fromStored(obj)
+		}
+		if err != nil {
+			return nil, err
+		}
+		message, ok := obj.(protoMessage)
+		if !ok {
+			return nil, errors.New("the object has no protobuf form")
+		}
+		out := make([]byte, message.Size())
+		_, err = message.MarshalToSizedBuffer(out)
+		return out, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return v.([]byte), nil
+}
+
+// partial is what is left of an object when only its metadata is wanted.
+func partial(obj runtime.Object) (*metav1.PartialObjectMetadata, error) {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, err
+	}
+	p := meta.AsPartialObjectMetadata(m)
+	p.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"))
+	return p, nil
+}

@@ -1,0 +1,198 @@
+package rest
+
+import (
+	"errors"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/even-keel/evenkeel/server/patch"
+	"github.com/even-keel/evenkeel/server/watch"
+	"github.com/even-keel/evenkeel/storage"
+)
+
+// generateTries is how often a generated name may be taken already.
+const generateTries = 8
+
+// intent is what all writes have in common.
+type intent struct {
+	dryRun          bool
+	manager         string
+	fieldValidation string
+	// applied says that who owns which field has been recorded already.
+	applied bool
+}
+
+func (c *call) intent(dryRun []string, manager, fieldValidation string) intent {
+	return intent{
+		dryRun:          len(dryRun) > 0,
+		manager:         patch.ManagerName(manager, c.r.UserAgent()),
+		fieldValidation: fieldValidation,
+	}
+}
+
+// create stores a new object.
+func (c *call) create() error {
+	o, err := c.createOptions()
+	if err != nil {
+		return err
+	}
+	in := c.intent(o.DryRun, o.FieldManager, o.FieldValidation)
+	obj, err := c.readObject(in)
+	if err != nil {
+		return err
+	}
+	m := accessor(obj)
+	if err := c.checkNamespace(m); err != nil {
+		return err
+	}
+	return c.createObject(obj, in)
+}
+
+// readObject decodes the request's body into the stored version.
+func (c *call) readObject(in intent) (runtime.Object, error) {
+	media := contentType(c.r)
+	if _, ok := c.api.codec.decoder(media); !ok {
+		return nil, errUnknownFormat()
+	}
+	body, err := readBody(c.r)
+	if err != nil {
+		return nil, err
+	}
+	obj, strict, err := c.api.codec.decode(media, body, c.res.gvk, c.res.new())
+	if err != nil {
+		return nil, err
+	}
+	if err := c.handleStrict(strict, in, c.res.gvk.Version); err != nil {
+		return nil, err
+	}
+	return c.res.toStored(obj)
+}
+
+// handleStrict refuses, reports or ignores what a strict decoder found.
+func (c *call) handleStrict(found []string, in intent, version string) error {
+	if len(found) == 0 {
+		return nil
+	}
+	switch in.fieldValidation {
+	case metav1.FieldValidationStrict:
+		gvk := c.res.gvk
+		return decodeError(runtime.NewStrictDecodingError(toErrors(found)), &gvk, gvk.Kind, nil)
+	case metav1.FieldValidationIgnore:
+	default:
+		for _, w := range found {
+			c.warn(w)
+		}
+	}
+	return nil
+}
+
+func toErrors(texts []string) []error {
+	var errs []error
+	for _, t := range texts {
+		errs = append(errs, errors.New(t))
+	}
+	return errs
+}
+
+// createObject readies a new object and stores it, under another name if a
+// generated one is taken.
+func (c *call) createObject(obj runtime.Object, in intent) error {
+	for try := 1; ; try++ {
+		candidate := obj.DeepCopyObject()
+		m := accessor(candidate)
+		generated := m.GetName() == "" && m.GetGenerateName() != ""
+		created, err := c.tryCreate(candidate, in)
+		if apierrors.IsAlreadyExists(err) && generated && try < generateTries {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if created == nil {
+			return c.answerObject(http.StatusCreated, candidate)
+		}
+		return c.answer(http.StatusCreated, created)
+	}
+}
+
+// tryCreate returns nil for a dry run.
+func (c *call) tryCreate(obj runtime.Object, in intent) (*watch.Object, error) {
+	if err := c.prepareNew(obj, in); err != nil {
+		return nil, err
+	}
+	m := accessor(obj)
+	c.target.name = m.GetName()
+	if existing := c.res.objects.Get(m.GetNamespace(), m.GetName()); existing != nil {
+		return nil, c.alreadyExists(existing)
+	}
+	if in.dryRun {
+		return nil, nil
+	}
+	release, err := c.api.allocate(c.ctx(), c.res, obj, nil)
+	if err != nil {
+		return nil, err
+	}
+	created, err := c.api.commit(c.ctx(), c.res, obj, 0)
+	if err != nil {
+		release()
+	}
+	if errors.Is(err, storage.ErrConflict) {
+		return nil, c.alreadyExists(c.res.objects.Get(m.GetNamespace(), m.GetName()))
+	}
+	return created, err
+}
+
+func (c *call) alreadyExists(o *watch.Object) error {
+	err := apierrors.NewAlreadyExists(c.res.groupResource(), c.target.name)
+	if o == nil {
+		return err
+	}
+	if obj, decodeErr := c.res.decoded(o); decodeErr == nil && accessor(obj).GetDeletionTimestamp() != nil {
+		err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
+	}
+	return err
+}
+
+// prepareNew fills in, admits and checks a new object.
+func (c *call) prepareNew(obj runtime.Object, in intent) error {
+	m := accessor(obj)
+	if m.GetResourceVersion() != "" {
+		return apierrors.NewInternalError(errors.New("resourceVersion should not be set on objects to be created"))
+	}
+	if c.res.kind.Default != nil {
+		c.res.kind.Default(obj)
+	}
+	if err := c.api.admitNew(c, m); err != nil {
+		return err
+	}
+	if m.GetName() == "" && m.GetGenerateName() != "" {
+		m.SetName(generateName(m.GetGenerateName()))
+	}
+	c.fillSystemFields(m)
+	if c.res.kind.HasStatus && !c.res.kind.StatusOnCreate {
+		keepStatus(obj, nil)
+	}
+	if c.res.kind.SetRequester != nil {
+		c.res.kind.SetRequester(obj, c.requester())
+	}
+	if c.res.kind.PrepareCreate != nil {
+		c.res.kind.PrepareCreate(obj)
+	}
+	if !in.applied {
+		if err := c.trackFields(nil, obj, in.manager, ""); err != nil {
+			return err
+		}
+	}
+	if err := c.res.validateNew(obj); err != nil {
+		return err
+	}
+	if c.res.kind.Warnings != nil {
+		for _, w := range c.res.kind.Warnings(obj, nil) {
+			c.warn(w)
+		}
+	}
+	return nil
+}

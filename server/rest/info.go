@@ -1,0 +1,89 @@
+package rest
+
+import (
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/even-keel/evenkeel/server/auth"
+)
+
+// Info says what a request is about, before it is answered.
+type Info struct {
+	Verb, Path            string
+	Group, Version        string
+	Resource, Subresource string
+	Namespace, Name       string
+	Watch                 bool
+	resource              bool
+}
+
+// Describe reads a request's method, path and query.
+func Describe(r *http.Request) Info {
+	t, ok := parseTarget(r.URL.Path)
+	if !ok {
+		return Info{Verb: strings.ToLower(r.Method), Path: r.URL.Path}
+	}
+	q := r.URL.Query()
+	watching := r.Method == http.MethodGet && (t.watch || boolParam(q, "watch"))
+	i := Info{
+		Verb: t.verb(r.Method, watching), Path: r.URL.Path, Group: t.gv.Group, Version: t.gv.Version,
+		Resource: t.resource, Subresource: t.subresource, Namespace: t.namespace, Name: t.name, Watch: watching, resource: true,
+	}
+	if t.resource == "namespaces" && t.name != "" {
+		i.Namespace = t.name
+	}
+	return i
+}
+
+// Attributes are what authorization depends on.
+func (i Info) Attributes() auth.Attributes {
+	if !i.resource {
+		return auth.Attributes{Verb: i.Verb, Path: i.Path}
+	}
+	return auth.Attributes{
+		Verb: i.Verb, Group: i.Group, Version: i.Version, Namespace: i.Namespace,
+		Resource: i.Resource, Subresource: i.Subresource, Name: i.Name,
+	}
+}
+
+// Forbidden is the answer to somebody who may not make the request.
+func (i Info) Forbidden(user auth.User, reason string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
+		Details: &metav1.StatusDetails{Group: i.Group, Kind: i.Resource, Name: i.Name},
+		Message: auth.ForbiddenMessage(user, i.Attributes(), reason),
+	}}
+}
+
+// MetricVerb is the verb as metrics have it.
+func (i Info) MetricVerb() string {
+	if i.Verb == "update" {
+		return "PUT"
+	}
+	if i.Verb == "create" {
+		return "POST"
+	}
+	return strings.ToUpper(i.Verb)
+}
+
+// RequestKind tells reading from changing requests.
+func (i Info) RequestKind() string {
+	switch i.Verb {
+	case "get", "list", "watch", "head":
+		return "readOnly"
+	}
+	return "mutating"
+}
+
+// SendError answers a request with an error.
+func SendError(w http.ResponseWriter, r *http.Request, err error) {
+	out, negotiateErr := negotiate(r, true)
+	if negotiateErr != nil {
+		out = output{media: mediaJSON}
+	}
+	c := &call{api: silent, w: w, r: r, out: output{media: out.media}}
+	c.fail(err)
+}

@@ -1,0 +1,209 @@
+package rest
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/even-keel/evenkeel/server/kinds"
+)
+
+// generatedSuffix is how many characters a generated name gets.
+const generatedSuffix = 5
+
+func accessor(obj runtime.Object) metav1.Object {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		panic(fmt.Sprintf("object without metadata: %T", obj)) // no kind has such a type
+	}
+	return m
+}
+
+// generateName makes a name of a prefix.
+func generateName(base string) string {
+	const longest = 63 - generatedSuffix
+	if len(base) > longest {
+		base = base[:longest]
+	}
+	return base + rand.String(generatedSuffix)
+}
+
+// fillSystemFields sets what nobody but the server may set on a new object.
+func (c *call) fillSystemFields(m metav1.Object) {
+	m.SetUID(uuid.NewUUID())
+	m.SetCreationTimestamp(metav1.NewTime(c.api.now()))
+	m.SetDeletionTimestamp(nil)
+	m.SetDeletionGracePeriodSeconds(nil)
+	m.SetSelfLink("")
+	m.SetGeneration(0)
+	if c.res.kind.HasGeneration {
+		m.SetGeneration(1)
+	}
+}
+
+// checkNamespace makes an object's namespace that of the request.
+func (c *call) checkNamespace(m metav1.Object) error {
+	want := c.target.namespace
+	if !c.res.kind.Namespaced {
+		want = ""
+	}
+	switch m.GetNamespace() {
+	case want:
+	case "":
+		m.SetNamespace(want)
+	default:
+		if !c.res.kind.Namespaced {
+			m.SetNamespace("")
+			return nil
+		}
+		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+	}
+	return nil
+}
+
+// checkName makes an object's name that of the request's path.
+func (c *call) checkName(m metav1.Object) error {
+	if m.GetName() == "" {
+		m.SetName(c.target.name)
+	}
+	if m.GetName() != c.target.name {
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", m.GetName(), c.target.name))
+	}
+	return nil
+}
+
+func (r *resource) validName() validation.ValidateNameFunc {
+	if r.kind.ValidName != nil {
+		return r.kind.ValidName
+	}
+	return validation.NameIsDNSSubdomain
+}
+
+var metadataPath = field.NewPath("metadata")
+
+// validateNew checks a new object, first as its kind, then as any object.
+func (r *resource) validateNew(obj runtime.Object) error {
+	m := accessor(obj)
+	errs := validation.ValidateObjectMetaAccessor(m, r.kind.Namespaced, r.validName(), metadataPath)
+	rules := r.rules()
+	if rules.validate != nil {
+		errs = append(errs, rules.validate(obj)...)
+	}
+	if rules.create != nil {
+		errs = append(errs, rules.create(obj)...)
+	}
+	if len(errs) == 0 {
+		errs = validation.ValidateObjectMetaAccessor(m, r.kind.Namespaced, path.ValidatePathSegmentName, metadataPath)
+	}
+	return r.invalid(m.GetName(), errs)
+}
+
+// validateChange checks a changed object. As in the real server, what is wrong
+// with metadata is found twice: for any object, and for the kind.
+func (r *resource) validateChange(obj, old runtime.Object, subresource string) error {
+	m, oldMeta := accessor(obj), accessor(old)
+	errs := validation.ValidateObjectMetaAccessor(m, r.kind.Namespaced, path.ValidatePathSegmentName, metadataPath)
+	errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(m, oldMeta, metadataPath)...)
+	errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(m, oldMeta, metadataPath)...)
+	if sub := r.subresource(subresource); sub != nil && sub.Validate != nil {
+		return r.invalid(m.GetName(), append(errs, sub.Validate(obj, old)...))
+	}
+	if subresource == "status" {
+		if r.kind.ValidateStatus != nil {
+			errs = append(errs, r.kind.ValidateStatus(obj, old)...)
+		}
+		return r.invalid(m.GetName(), errs)
+	}
+	errs = append(errs, validation.ValidateObjectMetaAccessor(m, r.kind.Namespaced, r.validName(), metadataPath)...)
+	rules := r.rules()
+	if rules.validate != nil {
+		errs = append(errs, rules.validate(obj)...)
+	}
+	if rules.update != nil {
+		errs = append(errs, rules.update(obj, old)...)
+	}
+	return r.invalid(m.GetName(), errs)
+}
+
+// rules are what objects are checked by: the kind's, or the version's own.
+type rules struct {
+	validate, create func(runtime.Object) field.ErrorList
+	update           func(obj, old runtime.Object) field.ErrorList
+}
+
+func (r *resource) rules() rules {
+	if v := r.version; v != nil && v.Validate != nil {
+		return rules{validate: v.Validate, create: v.ValidateCreate, update: v.ValidateUpdate}
+	}
+	return rules{validate: r.kind.Validate, create: r.kind.ValidateCreate, update: r.kind.ValidateUpdate}
+}
+
+// subresource returns one of the kind's own, or nil.
+func (r *resource) subresource(name string) *kinds.Subresource {
+	for i := range r.kind.Subresources {
+		if s := &r.kind.Subresources[i]; s.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+func (r *resource) invalid(name string, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(r.groupKind(), name, errs)
+}
+
+// statusField is the Status of a typed object; not valid if it has none.
+func statusField(obj runtime.Object) reflect.Value {
+	return reflect.ValueOf(obj).Elem().FieldByName("Status")
+}
+
+// keepStatus gives an object the status of another; nil empties it.
+func keepStatus(obj, old runtime.Object) {
+	f := statusField(obj)
+	if !f.IsValid() {
+		return
+	}
+	if old == nil {
+		f.SetZero()
+		return
+	}
+	f.Set(statusField(old.DeepCopyObject()))
+}
+
+// sameIdentity refuses a change that was meant for an object of the same name.
+func (c *call) sameIdentity(m, old metav1.Object) error {
+	if m.GetUID() != "" && m.GetUID() != old.GetUID() {
+		return apierrors.NewConflict(c.res.groupResource(), c.target.name, preconditionUID(c, m.GetUID(), old.GetUID()))
+	}
+	return nil
+}
+
+// preconditionUID has the words of the real server, key of etcd included.
+func preconditionUID(c *call, want, got types.UID) error {
+	key := "/registry/" + strings.Join(nonEmpty(c.res.kind.Resource, c.target.namespace, c.target.name), "/")
+	return fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %s, UID in object meta: %s", key, want, got)
+}
+
+func nonEmpty(parts ...string) []string {
+	var out []string
+	for _, p := range parts {
+		if p != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}

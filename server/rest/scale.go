@@ -1,0 +1,141 @@
+package rest
+
+import (
+	"net/http"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/even-keel/evenkeel/server/patch"
+	"github.com/even-keel/evenkeel/server/watch"
+)
+
+var scaleGVK = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
+
+// serveScale answers for the replicas of an object.
+func (c *call) serveScale() error {
+	switch c.r.Method {
+	case http.MethodGet:
+		o, err := c.read()
+		if err != nil {
+			return err
+		}
+		return c.answerScale(o)
+	case http.MethodPut:
+		return c.updateScale()
+	case http.MethodPatch:
+		return c.patchScale()
+	}
+	return errMethodNotAllowed()
+}
+
+func (c *call) answerScale(o *watch.Object) error {
+	obj, err := c.res.decoded(o)
+	if err != nil {
+		return err
+	}
+	return c.sendObject(http.StatusOK, c.scaleOf(obj))
+}
+
+func (c *call) scaleOf(obj runtime.Object) *autoscalingv1.Scale {
+	m := accessor(obj)
+	spec, status, selector := c.res.kind.Scale.Get(obj)
+	s := &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: m.GetName(), Namespace: m.GetNamespace(), UID: m.GetUID(),
+			ResourceVersion: m.GetResourceVersion(), CreationTimestamp: m.GetCreationTimestamp(),
+		},
+		Spec:   autoscalingv1.ScaleSpec{Replicas: spec},
+		Status: autoscalingv1.ScaleStatus{Replicas: status, Selector: selector},
+	}
+	s.SetGroupVersionKind(scaleGVK)
+	return s
+}
+
+func (c *call) updateScale() error {
+	o, err := c.updateOptions()
+	if err != nil {
+		return err
+	}
+	var wanted autoscalingv1.Scale
+	if err := c.decodeInto(scaleGVK, &wanted); err != nil {
+		return err
+	}
+	if err := c.checkName(&wanted); err != nil {
+		return err
+	}
+	return c.changeScale(c.intent(o.DryRun, o.FieldManager, o.FieldValidation), func(*autoscalingv1.Scale) (*autoscalingv1.Scale, error) {
+		return &wanted, nil
+	})
+}
+
+func (c *call) patchScale() error {
+	kind := types.PatchType(contentType(c.r))
+	var o metav1.PatchOptions
+	if err := params(c.query, &o); err != nil {
+		return err
+	}
+	if err := invalidOptions("PatchOptions", metav1validation.ValidatePatchOptions(&o, kind)); err != nil {
+		return err
+	}
+	body, err := readBody(c.r)
+	if err != nil {
+		return err
+	}
+	return c.changeScale(c.intent(o.DryRun, o.FieldManager, o.FieldValidation), func(old *autoscalingv1.Scale) (*autoscalingv1.Scale, error) {
+		return c.patchedScale(kind, body, old)
+	})
+}
+
+func (c *call) patchedScale(kind types.PatchType, body []byte, old *autoscalingv1.Scale) (*autoscalingv1.Scale, error) {
+	doc, err := encode(old)
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
+	case types.JSONPatchType:
+		doc, err = patch.JSON(doc, body)
+	case types.MergePatchType:
+		doc, err = patch.Merge(doc, body)
+	case types.StrategicMergePatchType:
+		doc, err = patch.Strategic(doc, body, &autoscalingv1.Scale{})
+	default:
+		return nil, errUnsupportedMediaType()
+	}
+	if err != nil {
+		return nil, err
+	}
+	var wanted autoscalingv1.Scale
+	_, _, err = c.api.codec.decode(mediaJSON, doc, scaleGVK, &wanted)
+	return &wanted, err
+}
+
+// changeScale sets an object's replicas to what make makes of its scale.
+func (c *call) changeScale(in intent, make func(old *autoscalingv1.Scale) (*autoscalingv1.Scale, error)) error {
+	return c.change(change{
+		intent: in, subresource: "scale",
+		make: func(old runtime.Object) (runtime.Object, error) {
+			wanted, err := make(c.scaleOf(old))
+			if err != nil {
+				return nil, err
+			}
+			if wanted.Spec.Replicas < 0 {
+				return nil, apierrors.NewInvalid(scaleGVK.GroupKind(), c.target.name, field.ErrorList{
+					field.Invalid(field.NewPath("spec", "replicas"), wanted.Spec.Replicas, "must be greater than or equal to 0"),
+				})
+			}
+			if wanted.ResourceVersion != "" {
+				accessor(old).SetResourceVersion(wanted.ResourceVersion)
+			}
+			c.res.kind.Scale.Set(old, wanted.Spec.Replicas)
+			return old, nil
+		},
+		merge:  func(wanted, _ runtime.Object) runtime.Object { return wanted },
+		answer: c.answerScale,
+	})
+}

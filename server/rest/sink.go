@@ -1,0 +1,274 @@
+package rest
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/even-keel/evenkeel/server/watch"
+)
+
+// sink is where a watch's events go.
+type sink interface {
+	// object sends a stored object, from its own bytes if they will do.
+	object(event string, o *watch.Object) error
+	// typed sends anything else: bookmarks and errors.
+	typed(event string, obj runtime.Object) error
+	flush() error
+	close()
+}
+
+// writeTimeout is how long a client may take to read what is sent at once.
+const writeTimeout = time.Minute
+
+// openSink begins the answer of a watch; its headers are sent at once. gone is
+// called when the client leaves, unless the request's context tells.
+func (c *call) openSink(gone func()) (sink, error) {
+	e := &eventEncoder{call: c}
+	if websocket.IsWebSocketUpgrade(c.r) {
+		return c.openSocket(e, gone)
+	}
+	media := c.out.media
+	switch {
+	case media == mediaProto:
+		media = mediaProto + ";stream=watch"
+	case media == mediaYAML:
+		return nil, notAcceptable("only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch")
+	}
+	h := c.w.Header()
+	c.writeWarnings()
+	h.Set("Content-Type", media)
+	h.Set("Cache-Control", "no-cache, private")
+	c.w.WriteHeader(http.StatusOK)
+	s := &stream{encoder: e, control: http.NewResponseController(c.w), w: bufio.NewWriterSize(c.w, 16<<10)}
+	return s, s.flush()
+}
+
+// eventEncoder turns events into bytes in the form that the client wants.
+type eventEncoder struct {
+	*call
+	rows int // of tables sent so far
+}
+
+// frame returns the bytes of one event.
+func (e *eventEncoder) frame(dst []byte, event string, o *watch.Object) ([]byte, error) {
+	if e.out.as == "" && e.out.media == mediaJSON && e.res.version == nil {
+		dst = append(dst, `{"type":"`...)
+		dst = append(dst, event...)
+		dst = append(dst, `","object":`...)
+		return append(o.AppendJSON(dst), "}\n"...), nil
+	}
+	if e.out.as == "" && e.out.media == mediaProto {
+		message, err := e.res.protoBytes(o)
+		if err != nil {
+			return nil, err
+		}
+		apiVersion, kind := e.res.gvk.ToAPIVersionAndKind()
+		head, tail := unknownAround(apiVersion, kind, len(message))
+		return appendProtoEvent(dst, event, bytes.Join([][]byte{head, message, tail}, nil)), nil
+	}
+	obj, err := e.res.decoded(o)
+	if err == nil {
+		obj, err = e.versioned(obj)
+	}
+	if err == nil {
+		obj, err = e.transformEvent(obj)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e.typedFrame(dst, event, obj)
+}
+
+// transformEvent is transform for watches: a table has one row, and says what
+// its columns are only the first time.
+func (e *eventEncoder) transformEvent(obj runtime.Object) (runtime.Object, error) {
+	switch e.out.as {
+	case "Table":
+		t, err := e.table([]runtime.Object{obj}, metav1.ListMeta{ResourceVersion: resourceVersion(obj)})
+		if err != nil {
+			return nil, err
+		}
+		if e.rows > 0 {
+			t.ColumnDefinitions = nil
+		}
+		e.rows++
+		return t, nil
+	case "PartialObjectMetadata", "PartialObjectMetadataList":
+		return partial(obj)
+	}
+	return obj, nil
+}
+
+func (e *eventEncoder) typedFrame(dst []byte, event string, obj runtime.Object) ([]byte, error) {
+	body, err := e.encodeAs(e.out.media, obj)
+	if err != nil {
+		return nil, err
+	}
+	if e.out.media == mediaProto {
+		return appendProtoEvent(dst, event, body), nil
+	}
+	if e.out.media == mediaYAML {
+		if body, err = yaml.YAMLToJSON(body); err != nil {
+			return nil, err
+		}
+	}
+	return fmt.Appendf(dst, `{"type":%q,"object":%s}`+"\n", event, bytes.TrimSpace(body)), nil
+}
+
+// appendProtoEvent appends a WatchEvent behind its length in four bytes: the
+// type is field 1, the object, wrapped in a message with field 1, field 2.
+func appendProtoEvent(dst []byte, event string, object []byte) []byte {
+	size := fieldBytes(len(event)) + fieldBytes(fieldBytes(len(object)))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(size))
+	dst = appendField(dst, 1, []byte(event))
+	dst = append(dst, 2<<3|2)
+	dst = binary.AppendUvarint(dst, uint64(fieldBytes(len(object))))
+	return appendField(dst, 1, object)
+}
+
+// special makes of a bookmark or an error what the client can read.
+func (e *eventEncoder) special(event string, obj runtime.Object) (runtime.Object, error) {
+	if event == "ERROR" || e.out.as == "" {
+		return obj, nil
+	}
+	if e.out.as == "Table" {
+		t, err := e.table(nil, metav1.ListMeta{ResourceVersion: resourceVersion(obj)})
+		if err != nil {
+			return nil, err
+		}
+		if e.rows > 0 {
+			t.ColumnDefinitions = nil
+		}
+		p, err := partial(obj)
+		if err != nil {
+			return nil, err
+		}
+		t.Rows = []metav1.TableRow{{Cells: make([]any, len(e.res.kind.Columns)), Object: runtime.RawExtension{Object: p}}}
+		return t, nil
+	}
+	return partial(obj)
+}
+
+// stream is a sink over a plain HTTP answer.
+type stream struct {
+	encoder *eventEncoder
+	control *http.ResponseController
+	w       *bufio.Writer
+	frame   []byte
+}
+
+func (s *stream) object(event string, o *watch.Object) error {
+	frame, err := s.encoder.frame(s.frame[:0], event, o)
+	return s.write(frame, err)
+}
+
+func (s *stream) typed(event string, obj runtime.Object) error {
+	obj, err := s.encoder.special(event, obj)
+	if err != nil {
+		return err
+	}
+	frame, err := s.encoder.typedFrame(s.frame[:0], event, obj)
+	return s.write(frame, err)
+}
+
+func (s *stream) write(frame []byte, err error) error {
+	if err != nil {
+		return err
+	}
+	if cap(frame) <= 64<<10 {
+		s.frame = frame
+	}
+	_ = s.control.SetWriteDeadline(time.Now().Add(writeTimeout))
+	_, err = s.w.Write(frame)
+	return err
+}
+
+func (s *stream) flush() error {
+	_ = s.control.SetWriteDeadline(time.Now().Add(writeTimeout))
+	if err := s.w.Flush(); err != nil {
+		return err
+	}
+	return s.control.Flush()
+}
+
+func (s *stream) close() { _ = s.control.SetWriteDeadline(time.Time{}) }
+
+// socket is a sink over a WebSocket: each event is a message.
+type socket struct {
+	encoder *eventEncoder
+	conn    *websocket.Conn
+	// read is closed when nothing more is read from the client.
+	read chan struct{}
+}
+
+var upgrader = websocket.Upgrader{
+	Subprotocols: []string{"binary.k8s.io", "base64.binary.k8s.io"},
+	// Browsers are let in by their credentials, as all clients are.
+	CheckOrigin: func(*http.Request) bool { return true },
+}
+
+func (c *call) openSocket(e *eventEncoder, gone func()) (sink, error) {
+	conn, err := upgrader.Upgrade(c.w, c.r, nil)
+	if err != nil {
+		return nil, fmt.Errorf("upgrade to a WebSocket: %w", err)
+	}
+	conn.SetReadLimit(1 << 10)
+	s := &socket{encoder: e, conn: conn, read: make(chan struct{})}
+	go s.readAll(gone)
+	return s, nil
+}
+
+// readAll waits for the client to close; what it says is ignored.
+func (s *socket) readAll(gone func()) {
+	defer close(s.read)
+	defer gone()
+	for {
+		if _, _, err := s.conn.NextReader(); err != nil {
+			return
+		}
+	}
+}
+
+func (s *socket) object(event string, o *watch.Object) error {
+	frame, err := s.encoder.frame(nil, event, o)
+	return s.write(frame, err)
+}
+
+func (s *socket) typed(event string, obj runtime.Object) error {
+	obj, err := s.encoder.special(event, obj)
+	if err != nil {
+		return err
+	}
+	frame, err := s.encoder.typedFrame(nil, event, obj)
+	return s.write(frame, err)
+}
+
+func (s *socket) write(frame []byte, err error) error {
+	if err != nil {
+		return err
+	}
+	kind := websocket.TextMessage
+	if s.encoder.out.media == mediaProto {
+		kind = websocket.BinaryMessage
+	}
+	_ = s.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+	return s.conn.WriteMessage(kind, frame)
+}
+
+func (s *socket) flush() error { return nil }
+
+func (s *socket) close() {
+	_ = s.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(time.Second))
+	_ = s.conn.Close()
+	<-s.read
+}

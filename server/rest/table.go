@@ -1,0 +1,82 @@
+package rest
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// plainColumns are those of kinds that have no others.
+var plainColumns = []metav1.TableColumnDefinition{
+	{Name: "Name", Type: "string", Format: "name", Description: "The name, unique in its namespace"},
+	{Name: "Created At", Type: "date", Description: "When the object was created"},
+}
+
+// table makes a table of objects in the version of the request.
+func (c *call) table(objs []runtime.Object, list metav1.ListMeta) (*metav1.Table, error) {
+	t := &metav1.Table{ListMeta: list, Rows: []metav1.TableRow{}}
+	t.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("Table"))
+	t.ColumnDefinitions = c.res.kind.Columns
+	if t.ColumnDefinitions == nil {
+		t.ColumnDefinitions = plainColumns
+	}
+	for _, obj := range objs {
+		row, err := c.row(obj)
+		if err != nil {
+			return nil, err
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t, nil
+}
+
+func (c *call) row(obj runtime.Object) (metav1.TableRow, error) {
+	stored, err := c.res.toStored(obj)
+	if err != nil {
+		return metav1.TableRow{}, err
+	}
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return metav1.TableRow{}, err
+	}
+	var row metav1.TableRow
+	if c.res.kind.Cells != nil {
+		row.Cells = c.res.kind.Cells(stored, metav1.NewTime(c.api.now()))
+	} else {
+		row.Cells = []any{m.GetName(), m.GetCreationTimestamp().UTC().Format(time.RFC3339)}
+	}
+	if c.res.kind.RowConditions != nil {
+		row.Conditions = c.res.kind.RowConditions(stored)
+	}
+	switch c.query.Get("includeObject") {
+	case "None":
+	case "Object":
+		row.Object.Object = obj
+	default:
+		p, err := partial(obj)
+		if err != nil {
+			return row, err
+		}
+		row.Object.Object = p
+	}
+	return row, nil
+}
+
+func checkIncludeObject(value string) error {
+	switch value {
+	case "", "None", "Metadata", "Object":
+		return nil
+	}
+	return fmt.Errorf("unrecognized includeObject value: %q", value)
+}
+
+func resourceVersion(obj runtime.Object) string {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return ""
+	}
+	return m.GetResourceVersion()
+}

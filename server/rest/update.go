@@ -1,0 +1,315 @@
+package rest
+
+import (
+	"errors"
+	"net/http"
+	"reflect"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/even-keel/evenkeel/server/patch"
+	"github.com/even-keel/evenkeel/server/watch"
+	"github.com/even-keel/evenkeel/storage"
+)
+
+// changeTries is how often a change that is bound to no revision is tried anew
+// when others write at the same time.
+const changeTries = 5
+
+// update replaces an object, or one side of it.
+func (c *call) update(subresource string) error { return c.updateSide(subresource, nil) }
+
+// updateSide replaces what merge takes over; nil means what the subresource is
+// about.
+func (c *call) updateSide(subresource string, merge func(wanted, old runtime.Object) runtime.Object) error {
+	o, err := c.updateOptions()
+	if err != nil {
+		return err
+	}
+	in := c.intent(o.DryRun, o.FieldManager, o.FieldValidation)
+	obj, err := c.readObject(in)
+	if err != nil {
+		return err
+	}
+	m := accessor(obj)
+	if err := c.checkNamespace(m); err != nil {
+		return err
+	}
+	if err := c.checkName(m); err != nil {
+		return err
+	}
+	ch := change{subresource: subresource, intent: in, replaces: true, merge: merge}
+	ch.make = func(runtime.Object) (runtime.Object, error) { return obj.DeepCopyObject(), nil }
+	if subresource == "" && c.res.kind.CreateOnUpdate {
+		ch.create = func() error {
+			m.SetResourceVersion("")
+			return c.createObject(obj, in)
+		}
+	}
+	return c.change(ch)
+}
+
+// change is a write of an object that exists.
+type change struct {
+	intent
+	subresource string
+	// make returns the wanted object; old is a copy of the present one.
+	make func(old runtime.Object) (runtime.Object, error)
+	// create, if not nil, is called when the object does not exist.
+	create func() error
+	// replaces says that the client sent the whole object.
+	replaces bool
+	// merge takes over only a part of the wanted object; nil means what the
+	// subresource is about.
+	merge func(wanted, old runtime.Object) runtime.Object
+	// lenient says that validation is the caller's.
+	lenient bool
+	// answer, if not nil, sends the answer.
+	answer func(*watch.Object) error
+}
+
+// change makes a change, again if it lost a race that it need not have won.
+func (c *call) change(ch change) error {
+	for try := 1; ; try++ {
+		current, err := c.current()
+		if err != nil {
+			if ch.create != nil && c.isMissing(err) {
+				return ch.create()
+			}
+			return err
+		}
+		done, err := c.tryChange(ch, current)
+		if errors.Is(err, storage.ErrConflict) {
+			if try < changeTries && !done.conditional {
+				continue
+			}
+			return c.conflict()
+		}
+		if err != nil {
+			return err
+		}
+		return c.answerChange(ch, done)
+	}
+}
+
+func (c *call) isMissing(err error) bool { return reflect.DeepEqual(status(err), status(c.notFound())) }
+
+// outcome is what became of a change.
+type outcome struct {
+	stored *watch.Object
+	// unstored is the object of a dry run.
+	unstored runtime.Object
+	// conditional says that the client named the revision it had seen.
+	conditional bool
+}
+
+func (c *call) answerChange(ch change, done outcome) error {
+	switch {
+	case done.unstored != nil:
+		return c.answerObject(http.StatusOK, done.unstored)
+	case ch.answer != nil:
+		return ch.answer(done.stored)
+	default:
+		return c.answer(http.StatusOK, done.stored)
+	}
+}
+
+func (c *call) tryChange(ch change, current *watch.Object) (outcome, error) {
+	old, err := c.res.decoded(current)
+	if err != nil {
+		return outcome{}, err
+	}
+	obj, err := ch.make(old.DeepCopyObject())
+	if err != nil {
+		return outcome{}, err
+	}
+	done, err := c.checkRevision(ch, obj, old)
+	if err != nil {
+		return done, err
+	}
+	if obj, err = c.prepareChange(ch, obj, old); err != nil {
+		return done, err
+	}
+	if c.unchanged(obj, old) {
+		done.stored = current
+		return done, nil
+	}
+	if ch.dryRun {
+		accessor(obj).SetResourceVersion(accessor(old).GetResourceVersion())
+		done.unstored = obj
+		return done, nil
+	}
+	release, err := c.api.allocate(c.ctx(), c.res, obj, old)
+	if err != nil {
+		return done, err
+	}
+	if finished(accessor(obj)) && c.finalized(obj) {
+		done.stored, err = c.removeChanged(obj, current)
+	} else {
+		done.stored, err = c.api.commit(c.ctx(), c.res, obj, current.Revision)
+	}
+	if err != nil {
+		release()
+		return done, err
+	}
+	c.api.free(c.res, obj, old)
+	return done, nil
+}
+
+// checkRevision compares what the client has seen with what there is.
+func (c *call) checkRevision(ch change, obj, old runtime.Object) (outcome, error) {
+	m, oldMeta := accessor(obj), accessor(old)
+	if err := c.sameIdentity(m, oldMeta); err != nil {
+		return outcome{}, err
+	}
+	rv := m.GetResourceVersion()
+	conditional := ch.replaces && rv != "" || rv != oldMeta.GetResourceVersion()
+	switch {
+	case rv == "" || rv == "0":
+		if ch.replaces && c.res.kind.NeedsRevision {
+			return outcome{}, c.res.invalid(m.GetName(), field.ErrorList{
+				field.Invalid(metadataPath.Child("resourceVersion"), fieldRevision(rv), "must be specified for an update"),
+			})
+		}
+		return outcome{}, nil
+	case rv != oldMeta.GetResourceVersion():
+		if _, err := revision(rv); err != nil {
+			return outcome{}, c.res.invalid(m.GetName(), field.ErrorList{field.Invalid(metadataPath.Child("resourceVersion"), rv, err.Error())})
+		}
+		return outcome{conditional: true}, storage.ErrConflict
+	}
+	return outcome{conditional: conditional}, nil
+}
+
+// fieldRevision is a revision as validation errors show it.
+func fieldRevision(rv string) any {
+	if rv == "" {
+		return uint64(0)
+	}
+	return rv
+}
+
+// prepareChange fills in, merges and checks the changed object.
+func (c *call) prepareChange(ch change, obj, old runtime.Object) (runtime.Object, error) {
+	k := c.res.kind
+	if k.Default != nil {
+		k.Default(obj)
+	}
+	obj = c.mergeChange(ch, obj, old)
+	keepSystemFields(accessor(obj), accessor(old))
+	switch {
+	case ch.subresource == "" && k.PrepareUpdate != nil:
+		k.PrepareUpdate(obj, old)
+	case ch.subresource == "status" && k.PrepareStatus != nil:
+		k.PrepareStatus(obj, old)
+	}
+	if k.HasGeneration && ch.subresource != "status" && !sameWish(obj, old) {
+		accessor(obj).SetGeneration(accessor(old).GetGeneration() + 1)
+	}
+	if !ch.applied {
+		if err := c.trackFields(old, obj, ch.manager, ch.subresource); err != nil {
+			return nil, err
+		}
+	}
+	if ch.lenient {
+		return obj, nil
+	}
+	if err := c.res.validateChange(obj, old, ch.subresource); err != nil {
+		return nil, err
+	}
+	if ch.subresource == "" && k.Warnings != nil {
+		for _, w := range k.Warnings(obj, old) {
+			c.warn(w)
+		}
+	}
+	return obj, nil
+}
+
+// mergeChange takes over from the wanted object what its endpoint is about.
+func (c *call) mergeChange(ch change, obj, old runtime.Object) runtime.Object {
+	switch {
+	case ch.merge != nil:
+		return ch.merge(obj, old)
+	case ch.subresource == "status":
+		return mergeStatus(obj, old)
+	case c.res.kind.HasStatus:
+		keepStatus(obj, old)
+	}
+	return obj
+}
+
+// mergeStatus takes over the status and, as the real server does for most
+// kinds, labels, annotations and finalizers.
+func mergeStatus(obj, old runtime.Object) runtime.Object {
+	merged := old.DeepCopyObject()
+	keepStatus(merged, obj)
+	m, from := accessor(merged), accessor(obj)
+	m.SetManagedFields(from.GetManagedFields())
+	if _, ok := obj.(*appsv1.Deployment); !ok {
+		m.SetLabels(from.GetLabels())
+	}
+	m.SetAnnotations(from.GetAnnotations())
+	m.SetFinalizers(from.GetFinalizers())
+	return merged
+}
+
+// keepSystemFields carries over what no client may change.
+func keepSystemFields(m, old metav1.Object) {
+	m.SetUID(old.GetUID())
+	m.SetCreationTimestamp(old.GetCreationTimestamp())
+	m.SetGeneration(old.GetGeneration())
+	m.SetSelfLink(old.GetSelfLink())
+	m.SetDeletionTimestamp(old.GetDeletionTimestamp())
+	m.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
+	m.SetResourceVersion(old.GetResourceVersion())
+	if m.GetGenerateName() == "" {
+		m.SetGenerateName(old.GetGenerateName())
+	}
+}
+
+// sameWish reports whether two objects ask for the same: they differ at most in
+// metadata and status.
+func sameWish(a, b runtime.Object) bool {
+	va, vb := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
+	for i := range va.NumField() {
+		switch va.Type().Field(i).Name {
+		case "TypeMeta", "ObjectMeta", "Status":
+			continue
+		}
+		if !equality.Semantic.DeepEqual(va.Field(i).Interface(), vb.Field(i).Interface()) {
+			return false
+		}
+	}
+	return true
+}
+
+// unchanged reports whether a change changes nothing, so that the object keeps
+// its revision; obj gets it.
+func (c *call) unchanged(obj, old runtime.Object) bool {
+	accessor(obj).SetResourceVersion(accessor(old).GetResourceVersion())
+	return patch.SameButForTimes(obj, old)
+}
+
+// finished says that a deleted object waits for nobody any more.
+func finished(m metav1.Object) bool {
+	grace := m.GetDeletionGracePeriodSeconds()
+	return m.GetDeletionTimestamp() != nil && len(m.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
+}
+
+// removeChanged deletes an object with its last finalizer.
+func (c *call) removeChanged(obj runtime.Object, current *watch.Object) (*watch.Object, error) {
+	value, err := toStoredBytes(obj)
+	if err != nil {
+		return nil, err
+	}
+	rev, err := c.api.remove(c.ctx(), c.res, current)
+	if err != nil {
+		return nil, err
+	}
+	c.api.free(c.res, nil, obj)
+	return watch.NewObject(watch.Key(c.res.storage, current.Namespace, current.Name), value, rev)
+}

@@ -1,0 +1,176 @@
+// Package server puts the API server together: store, hub, API, identities,
+// health, metrics and the listener.
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/even-keel/evenkeel/server/auth"
+	"github.com/even-keel/evenkeel/server/kinds"
+	"github.com/even-keel/evenkeel/server/rest"
+	"github.com/even-keel/evenkeel/server/watch"
+	"github.com/even-keel/evenkeel/storage"
+)
+
+// Config is what a [Server] needs.
+type Config struct {
+	// Store holds everything. Who opened it closes it, after Run has returned.
+	Store storage.Store
+	// Listener takes connections; Run closes it.
+	Listener net.Listener
+	// TLS holds the serving certificate and asks for client certificates.
+	TLS *tls.Config
+	// Authenticator says who makes a request, Authorizer what they may do.
+	Authenticator auth.Authenticator
+	Authorizer    auth.Authorizer
+	// Address is where clients are told to reach the server; "" is the listener's.
+	Address string
+	// Tokens makes tokens of service accounts, ReviewToken knows all tokens.
+	Tokens      *auth.TokenIssuer
+	ReviewToken rest.TokenReviewer
+	// Documents are served as they are, by their path, to everybody.
+	Documents map[string][]byte
+	// Bootstrap are objects that are made if they do not exist, in their order.
+	Bootstrap []runtime.Object
+	// ForNamespace returns what every namespace has; nil means nothing.
+	ForNamespace func(namespace string) []runtime.Object
+	// Version is what /version answers.
+	Version version.Info
+	// Services says which addresses and ports services get.
+	Services rest.ServiceRange
+	// Limits bound what clients can take; zero fields mean the defaults.
+	Limits Limits
+	// Now is the clock; nil is the system's.
+	Now    func() time.Time
+	Logger *slog.Logger
+}
+
+// Server serves the Kubernetes API. Make one with [New].
+type Server struct {
+	config  Config
+	log     *slog.Logger
+	hub     *watch.Hub
+	api     *rest.API
+	ready   atomic.Bool
+	meters  *meters
+	serving chan struct{}
+}
+
+// New returns a server. It does no I/O.
+func New(c Config) *Server {
+	s := &Server{config: c, log: c.Logger, hub: watch.New(c.Store), meters: newMeters(), serving: make(chan struct{})}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.config.Limits = c.Limits.withDefaults()
+	return s
+}
+
+// Ready is closed when the server answers requests.
+func (s *Server) Ready() <-chan struct{} { return s.serving }
+
+// stopWithin is how long requests may take to end when the server stops.
+const stopWithin = 20 * time.Second
+
+// Run serves until ctx ends. Then watches end, requests in flight are finished,
+// and it returns once nothing runs any more. Stopping is no error.
+func (s *Server) Run(ctx context.Context) error {
+	defer func() { _ = s.config.Listener.Close() }()
+	if err := s.hub.Load(ctx); err != nil {
+		return err
+	}
+	s.api = rest.New(rest.Config{
+		Store: s.config.Store, Hub: s.hub, Kinds: kinds.All(), Scheme: kinds.Scheme(), Logger: s.log, Now: s.config.Now,
+		Address: cmp.Or(s.config.Address, s.config.Listener.Addr().String()), Tokens: s.config.Tokens,
+		Authorizer: s.config.Authorizer, ReviewToken: s.config.ReviewToken,
+		Services: s.config.Services, ForNamespace: s.config.ForNamespace,
+	})
+	following, stopFollowing := context.WithCancel(context.WithoutCancel(ctx))
+	followed := make(chan error, 1)
+	go func() { followed <- s.hub.Run(following) }()
+	err := s.serve(ctx, followed)
+	stopFollowing()
+	return errors.Join(err, drain(followed))
+}
+
+// drain waits for the hub; what it ended with has been told if it came first.
+func drain(followed <-chan error) error {
+	err, ok := <-followed
+	if !ok {
+		return nil
+	}
+	return err
+}
+
+// serve answers requests until ctx ends or the hub does.
+func (s *Server) serve(ctx context.Context, followed chan error) error {
+	if err := s.bootstrap(ctx); err != nil {
+		return err
+	}
+	watches, endWatches := context.WithCancel(context.WithoutCancel(ctx))
+	defer endWatches()
+	h := &http.Server{
+		Handler:           s.handler(watches),
+		TLSConfig:         s.config.TLS,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    1 << 20,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 1000},
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.listen(h) }()
+	s.ready.Store(true)
+	close(s.serving)
+
+	var failure error
+	select {
+	case <-ctx.Done():
+	case failure = <-served:
+		served <- failure
+	case failure = <-followed:
+		close(followed)
+		failure = fmt.Errorf("the server cannot go on: %w", failure)
+	}
+	s.ready.Store(false)
+	endWatches()
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+	defer cancel()
+	if err := h.Shutdown(stopping); err != nil {
+		s.log.Warn("some requests did not end in time", "error", err)
+		_ = h.Close()
+	}
+	if err := <-served; failure == nil && !errors.Is(err, http.ErrServerClosed) {
+		failure = err
+	}
+	return failure
+}
+
+func (s *Server) listen(h *http.Server) error {
+	if s.config.TLS == nil {
+		return h.Serve(s.config.Listener)
+	}
+	return h.ServeTLS(s.config.Listener, "", "")
+}
+
+// bootstrap makes the objects that are there from the start.
+func (s *Server) bootstrap(ctx context.Context) error {
+	for _, obj := range s.config.Bootstrap {
+		if err := s.api.Ensure(ctx, obj); err != nil {
+			return fmt.Errorf("make the first objects: %w", err)
+		}
+	}
+	return nil
+}
