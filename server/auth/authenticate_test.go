@@ -121,7 +121,7 @@ func tlsServer(t *testing.T, c *Credentials, clock func() time.Time) *httptest.S
 	web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u, _, err := authenticator.Authenticate(r)
 		if err != nil {
-			http.Error(w, err.Error(), 401)
+			http.Error(w, err.Error(), http.StatusUnauthorized)
 			return
 		}
 		io.WriteString(w, u.Name+" "+strings.Join(u.Groups, ","))

@@ -369,9 +369,9 @@ func TestWellKnownDocuments(t *testing.T) {
 	if ec["kty"] != "EC" || ec["crv"] != "P-256" || ec["alg"] != "ES256" || ec["use"] != "sig" || ec["kid"] != i.signer.id {
 		t.Errorf("EC key %v", ec)
 	}
-	public := &ecdsa.PublicKey{Curve: elliptic.P256(), X: number(t, ec["x"]), Y: number(t, ec["y"])}
-	if !public.Equal(i.signer.public) {
-		t.Error("x and y are another key's")
+	point := append([]byte{4}, append(number(t, ec["x"]).FillBytes(make([]byte, 32)), number(t, ec["y"]).FillBytes(make([]byte, 32))...)...)
+	if public, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), point); err != nil || !public.Equal(i.signer.public) {
+		t.Errorf("x and y are another key's: %v", err)
 	}
 	if rs["kty"] != "RSA" || number(t, rs["n"]).Cmp(rsaKey.N) != 0 || number(t, rs["e"]).Int64() != 65537 {
 		t.Errorf("RSA key %v", rs)

@@ -53,7 +53,7 @@ func validateMutatingPolicy(c *admissionv1.MutatingAdmissionPolicy) field.ErrorL
 		validatePolicyMutation(&p, &spec.Mutations[i], path.Child("mutations").Index(i))
 	}
 	chosen(&p, path.Child("reinvocationPolicy"), spec.ReinvocationPolicy,
-		admissionv1.NeverReinvocationPolicy, admissionv1.IfNeededReinvocationPolicy)
+		admissionv1.IfNeededReinvocationPolicy, admissionv1.NeverReinvocationPolicy)
 	return p.list
 }
 

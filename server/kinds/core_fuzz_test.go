@@ -44,10 +44,9 @@ func FuzzCoreKinds(f *testing.F) {
 		if k.PrepareCreate != nil {
 			k.PrepareCreate(fresh)
 		}
-		coreCreateErrors(k, fresh)
-		if k.Warnings != nil {
+		if len(coreCreateErrors(k, fresh)) == 0 && k.Warnings != nil {
 			k.Warnings(fresh, nil)
-			k.Warnings(obj, old)
+			k.Warnings(fresh, old)
 		}
 		if k.Cells != nil {
 			k.Cells(fresh, coreNow)

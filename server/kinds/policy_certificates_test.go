@@ -77,7 +77,7 @@ func TestCertificateStatusAndApproval(t *testing.T) {
 		},
 		"approved and denied": {
 			approve: true, doc: `{"status":{"conditions":[{"type":"Approved","status":"True"},{"type":"Denied","status":"False"}]}}`, old: `{}`, want: []string{
-				`status.conditions[1].type: Invalid value: "Denied": Approved and Denied conditions are mutually exclusive`,
+				`status.conditions: Invalid value: "Denied": Approved and Denied conditions are mutually exclusive`,
 				`status.conditions[1].status: Unsupported value: "False": supported values: "True"`,
 			},
 			condition: "Approved ",

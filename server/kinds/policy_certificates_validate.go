@@ -161,7 +161,7 @@ func validateCertificateConditions(p *problems, r *certificatesv1.CertificateSig
 		p.nonEmpty(at.Child("type"), string(c.Type))
 		validateCertificateConditionStatus(p, c, at.Child("status"))
 		if other, ok := opposite[c.Type]; ok && before[other] {
-			p.invalid(at.Child("type"), string(c.Type), "Approved and Denied conditions are mutually exclusive")
+			p.invalid(path, string(c.Type), "Approved and Denied conditions are mutually exclusive")
 		}
 		if before.again(string(c.Type)) {
 			p.duplicate(at.Child("type"), c.Type)

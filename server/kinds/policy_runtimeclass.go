@@ -47,7 +47,7 @@ func runtimeClassKind() *Kind {
 
 func validateRuntimeClass(c *nodev1.RuntimeClass) field.ErrorList {
 	var p problems
-	p.invalid(field.NewPath("handler"), c.Handler, apivalidation.NameIsDNSLabel(c.Handler, false)...)
+	p.named(field.NewPath("handler"), c.Handler, func(s string) []string { return apivalidation.NameIsDNSLabel(s, false) })
 	if c.Overhead != nil {
 		overhead := corev1.ResourceRequirements{Limits: c.Overhead.PodFixed}
 		pod := newPodChecker(&corev1.PodSpec{}, &metav1.ObjectMeta{}, nil)
@@ -58,8 +58,21 @@ func validateRuntimeClass(c *nodev1.RuntimeClass) field.ErrorList {
 		path := field.NewPath("scheduling")
 		p.add(metav1validation.ValidateLabels(c.Scheduling.NodeSelector, path.Child("nodeSelector"))...)
 		p.add(validateTolerations(c.Scheduling.Tolerations, path.Child("tolerations"))...)
+		validateToleratedOnce(&p, c.Scheduling.Tolerations, path.Child("tolerations"))
 	}
 	return p.list
+}
+
+func validateToleratedOnce(p *problems, tolerations []corev1.Toleration, path *field.Path) {
+	before := map[corev1.Toleration]bool{}
+	for i, t := range tolerations {
+		key := t
+		key.TolerationSeconds = nil
+		if before[key] {
+			p.duplicate(path.Index(i), shownToleration(t))
+		}
+		before[key] = true
+	}
 }
 
 // formerNodeLabels are labels of nodes that have a new name.

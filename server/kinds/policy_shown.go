@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -18,6 +19,14 @@ type shownServiceCIDRSpec struct{ CIDRs []string }
 type shownNonResourceAttributes struct{ Path, Verb string }
 
 type shownAuditAnnotation struct{ Key, ValueExpression string }
+
+type shownToleration struct {
+	Key               string
+	Operator          corev1.TolerationOperator
+	Value             string
+	Effect            corev1.TaintEffect
+	TolerationSeconds *int64
+}
 
 type shownDisruptionBudgetSpec struct {
 	MinAvailable               *intstr.IntOrString

@@ -73,6 +73,10 @@ func TestPriorityClasses(t *testing.T) {
 func TestRuntimeClasses(t *testing.T) {
 	runPolicyCases(t, map[string]policyCase{
 		"valid": {resource: "runtimeclasses", doc: `{"handler":"runc","overhead":{"podFixed":{"cpu":"1m"}},"scheduling":{"nodeSelector":{"a":"b"}}}`},
+		"empty": {resource: "runtimeclasses", doc: `{}`, want: []string{`handler: Required value`}},
+		"tolerated twice": {resource: "runtimeclasses", doc: `{"handler":"h","scheduling":{"tolerations":[{"key":"a","operator":"Exists","effect":"NoExecute"},{"key":"a","operator":"Exists","effect":"NoExecute","tolerationSeconds":1}]}}`, want: []string{
+			`scheduling.tolerations[1]: Duplicate value: {"Key":"a","Operator":"Exists","Value":"","Effect":"NoExecute","TolerationSeconds":1}`,
+		}},
 		"changed": {
 			resource: "runtimeclasses", doc: `{"handler":"kata"}`, old: `{"handler":"runc"}`,
 			want: []string{`handler: Invalid value: "kata": field is immutable`},

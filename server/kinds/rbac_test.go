@@ -15,6 +15,13 @@ func TestRoles(t *testing.T) {
 			`rules[0].nonResourceURLs: Invalid value: ["/x"]: rules cannot apply to both regular resources and non-resource URLs`,
 		}},
 		"paths in the cluster": {resource: "clusterroles", doc: `{"rules":[{"verbs":["get"],"nonResourceURLs":["/x"]}]}`},
+		"aggregated from nothing": {resource: "clusterroles", doc: `{"aggregationRule":{}}`, want: []string{
+			`aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector required if aggregationRule is non-nil`,
+		}},
+		"aggregated from what cannot be": {resource: "clusterroles", doc: `{"aggregationRule":{"clusterRoleSelectors":[{"matchExpressions":[{"key":"a","operator":"X"}]}]}}`, want: []string{
+			`aggregationRule.clusterRoleSelectors[0].matchExpressions[0].operator: Invalid value: "X": not a valid selector operator`,
+			`aggregationRule.clusterRoleSelectors[0]: Invalid value: null: invalid label selector.`,
+		}},
 		"names of several resources": {resource: "clusterroles", doc: `{"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["a","b"],"resourceNames":["x"]}]}`, want: []string{
 			`rules[0].resourceNames: Required value: resource names cannot apply to multiple resources`,
 		}},

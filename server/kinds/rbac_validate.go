@@ -4,13 +4,28 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 func validateRole(r *rbacv1.Role) field.ErrorList { return validateRBACRules(r.Rules, true) }
 
 func validateClusterRole(r *rbacv1.ClusterRole) field.ErrorList {
-	return validateRBACRules(r.Rules, false)
+	p := problems{list: validateRBACRules(r.Rules, false)}
+	if r.AggregationRule == nil {
+		return p.list
+	}
+	path, selectors := field.NewPath("aggregationRule", "clusterRoleSelectors"), r.AggregationRule.ClusterRoleSelectors
+	if len(selectors) == 0 {
+		p.required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil")
+	}
+	for i := range selectors {
+		validateSelector(&p, &selectors[i], path.Index(i))
+		if s, err := metav1.LabelSelectorAsSelector(&selectors[i]); err != nil {
+			p.invalid(path.Index(i), s, "invalid label selector.")
+		}
+	}
+	return p.list
 }
 
 func validateRBACRules(rules []rbacv1.PolicyRule, namespaced bool) field.ErrorList {

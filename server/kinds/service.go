@@ -24,6 +24,9 @@ func serviceKind() *Kind {
 		New:        newOf[corev1.Service], NewList: newOf[corev1.ServiceList],
 		ValidName: apivalidation.NameIsDNSLabel,
 		HasStatus: true, CreateOnUpdate: true, DeleteReturnsObject: true,
+		Subresources: []Subresource{
+			{Name: "proxy", GVK: corev1.SchemeGroupVersion.WithKind("ServiceProxyOptions"), Verbs: proxyVerbs()},
+		},
 		Default:        each(defaultService),
 		PrepareUpdate:  eachPair(dropTypeDependent),
 		Validate:       check(validateService),

@@ -3,6 +3,7 @@ package openapi_test
 import (
 	"testing"
 
+	"github.com/even-keel/evenkeel/server/kinds"
 	"github.com/even-keel/evenkeel/server/openapi"
 )
 
@@ -11,7 +12,7 @@ func BenchmarkV3(b *testing.B) {
 		b.Run(path, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				doc, _ := openapi.New(openapi.FromKinds(testKinds())).V3(path)
+				doc, _ := openapi.New(openapi.FromKinds(kinds.All())).V3(path)
 				b.SetBytes(int64(len(doc.Body)))
 			}
 		})
@@ -21,14 +22,14 @@ func BenchmarkV3(b *testing.B) {
 func BenchmarkIndex(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		openapi.New(openapi.FromKinds(testKinds())).Index()
+		openapi.New(openapi.FromKinds(kinds.All())).Index()
 	}
 }
 
 func BenchmarkV2(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		doc := openapi.New(openapi.FromKinds(testKinds())).V2()
+		doc := openapi.New(openapi.FromKinds(kinds.All())).V2()
 		b.SetBytes(int64(len(doc.Body)))
 	}
 }
@@ -36,7 +37,7 @@ func BenchmarkV2(b *testing.B) {
 func BenchmarkV2Proto(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		doc := openapi.New(openapi.FromKinds(testKinds())).V2Proto()
+		doc := openapi.New(openapi.FromKinds(kinds.All())).V2Proto()
 		b.SetBytes(int64(len(doc.Body)))
 	}
 }
@@ -44,6 +45,6 @@ func BenchmarkV2Proto(b *testing.B) {
 func BenchmarkNew(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		openapi.New(openapi.FromKinds(testKinds()))
+		openapi.New(openapi.FromKinds(kinds.All()))
 	}
 }

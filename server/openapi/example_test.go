@@ -1,16 +1,20 @@
 package openapi_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/even-keel/evenkeel/server/kinds"
 	"github.com/even-keel/evenkeel/server/openapi"
 )
 
 func ExampleNew() {
-	docs := openapi.New(openapi.FromKinds(testKinds())) // makes nothing yet
+	docs := openapi.New(openapi.FromKinds(kinds.All())) // makes nothing yet
 
 	doc, _ := docs.V3("apis/apps/v1")
 	var parsed struct {
@@ -23,6 +27,19 @@ func ExampleNew() {
 	}
 	fmt.Println(parsed.Components.Schemas["io.k8s.api.apps.v1.DeploymentSpec"].Required)
 	// Output: [selector template]
+}
+
+func ExampleGoType() {
+	docs := openapi.New([]openapi.Resource{{
+		GVK:    schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"},
+		Plural: "widgets",
+		Verbs:  []string{"create"},
+		Object: openapi.GoType(func() runtime.Object { return &corev1.ConfigMap{} }),
+	}})
+
+	doc, _ := docs.V3("apis/example.com/v1")
+	fmt.Println(bytes.Contains(doc.Body, []byte(`"operationId":"createExampleComV1Widget"`)))
+	// Output: true
 }
 
 func ExampleDocs_Update() {

@@ -39,9 +39,17 @@ type response struct {
 	empty bool
 }
 
-var codeTexts = map[string]string{"200": "OK", "201": "Created", "202": "Accepted", "401": "Unauthorized"}
-
-func (r response) description() string { return codeTexts[r.code] }
+func (r response) description() string {
+	switch r.code {
+	case "200":
+		return "OK"
+	case "201":
+		return "Created"
+	case "202":
+		return "Accepted"
+	}
+	return "Unauthorized"
+}
 
 // answers returns a response with one model for each code, and that for who is
 // not known.
@@ -76,8 +84,8 @@ func jsonOnly(media []string) []string {
 	})
 }
 
-// newPath puts operations under a path and moves the parameters that all of
-// them have to it.
+// newPath puts operations, one at least, under a path and moves the parameters
+// that all of them have to it.
 func newPath(at string, operations ...operation) path {
 	p := path{path: at}
 	slices.SortFunc(operations, func(a, b operation) int { return strings.Compare(a.method, b.method) })

@@ -25,6 +25,7 @@ func (p parameter) inline() bool {
 var (
 	prettyParam = parameter{"pretty", "query", "Indents the answer for people to read if 'true'.", "string"}
 	inNamespace = parameter{"namespace", "path", "The namespace of the objects.", "string"}
+	proxiedPath = parameter{"path", "path", "The path behind the proxy.", "string"}
 )
 
 func nameParam(kind string) parameter {
@@ -89,6 +90,8 @@ func queryKind(t reflect.Type) string {
 }
 
 func sortParams(params []parameter) []parameter {
-	slices.SortFunc(params, func(a, b parameter) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(params, func(a, b parameter) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.in, b.in))
+	})
 	return params
 }

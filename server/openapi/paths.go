@@ -23,6 +23,7 @@ type resourcePaths struct {
 	object      string // names of models
 	list        string
 	root, scope string // "/apis/apps/v1", "Namespaced" or ""
+	found       []path
 }
 
 // paths returns all paths of a resource.
@@ -35,12 +36,26 @@ func (b *pathBuilder) paths(r *Resource) []path {
 	if p.has("list") {
 		p.list = r.List.define(b.models)
 	}
-	found := p.collection()
-	found = append(found, p.single()...)
-	for i := range r.Subresources {
-		found = append(found, p.subresource(&r.Subresources[i]))
+	p.add(p.within(), p.collectionOps()...)
+	if p.has("list") && r.Namespaced {
+		p.add(p.root+"/"+r.Plural, p.listOp("list"+p.id("", "", "")+"ForAllNamespaces", []parameter{prettyParam}))
 	}
-	return found
+	p.add(p.within()+"/{name}", p.singleOps()...)
+	for i := range r.Subresources {
+		at, s := p.within()+"/{name}/"+r.Subresources[i].Name, &r.Subresources[i]
+		p.add(at, p.subresourceOps(s)...)
+		if s.Connect && s.Name == "proxy" {
+			p.add(at+"/{path}", p.proxiedOps(s)...)
+		}
+	}
+	return p.found
+}
+
+// add adds a path if it has operations.
+func (p *resourcePaths) add(at string, operations ...operation) {
+	if len(operations) > 0 {
+		p.found = append(p.found, newPath(at, operations...))
+	}
 }
 
 func (p *resourcePaths) has(verb string) bool { return slices.Contains(p.r.Verbs, verb) }
@@ -53,8 +68,8 @@ func (p *resourcePaths) within() string {
 	return p.root + "/" + p.r.Plural
 }
 
-// collection returns the paths without a name.
-func (p *resourcePaths) collection() []path {
+// collectionOps returns the operations without a name.
+func (p *resourcePaths) collectionOps() []operation {
 	var ops []operation
 	if p.has("list") {
 		ops = append(ops, p.listOp("list"+p.id("", p.scope, ""), p.pathParams("")))
@@ -65,19 +80,11 @@ func (p *resourcePaths) collection() []path {
 	if p.has("deletecollection") {
 		ops = append(ops, p.deleteCollectionOp())
 	}
-	var found []path
-	if len(ops) > 0 {
-		found = append(found, newPath(p.within(), ops...))
-	}
-	if p.has("list") && p.r.Namespaced {
-		everywhere := p.listOp("list"+p.id("", "", "")+"ForAllNamespaces", []parameter{prettyParam})
-		found = append(found, newPath(p.root+"/"+p.r.Plural, everywhere))
-	}
-	return found
+	return ops
 }
 
-// single returns the path of one object.
-func (p *resourcePaths) single() []path {
+// singleOps returns the operations on one object.
+func (p *resourcePaths) singleOps() []operation {
 	t := target{kind: p.r.GVK.Kind, model: p.object, gvk: p.r.GVK}
 	var ops []operation
 	if p.has("get") {
@@ -92,10 +99,7 @@ func (p *resourcePaths) single() []path {
 	if p.has("delete") {
 		ops = append(ops, p.deleteOp())
 	}
-	if len(ops) == 0 {
-		return nil
-	}
-	return []path{newPath(p.within()+"/{name}", ops...)}
+	return ops
 }
 
 // id is the id of an operation after its verb: AppsV1, then infix, then

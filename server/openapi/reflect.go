@@ -267,24 +267,3 @@ func docOf(zero any) map[string]string {
 	}
 	return nil
 }
-
-// typeDoc returns the description of a type. Those that are no structs in JSON
-// have no SwaggerDoc.
-func typeDoc(t reflect.Type, zero any) string {
-	if text := docOf(zero)[""]; text != "" {
-		return text
-	}
-	return plainDocs[typeKey(t)]
-}
-
-var plainDocs = map[string]string{
-	"k8s.io/apimachinery/pkg/api/resource.Quantity":   `A number with an optional suffix: "500m", "1.5", "2Gi", "1e3". See https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/`,
-	"k8s.io/apimachinery/pkg/apis/meta/v1.Duration":   `A span of time such as "30s" or "1h15m".`,
-	"k8s.io/apimachinery/pkg/apis/meta/v1.FieldsV1":   "A set of fields as a tree: f:NAME is a field, k:KEYS a list item by its keys, v:VALUE one by its value, i:INDEX one by its position, and . the thing itself.",
-	"k8s.io/apimachinery/pkg/apis/meta/v1.MicroTime":  "A moment with microseconds, as RFC 3339 writes it.",
-	"k8s.io/apimachinery/pkg/apis/meta/v1.Time":       "A moment to the second, as RFC 3339 writes it.",
-	"k8s.io/apimachinery/pkg/apis/meta/v1.WatchEvent": "One change of a watched resource.",
-	"k8s.io/apimachinery/pkg/runtime.RawExtension":    "Any object, as it is.",
-	"k8s.io/apimachinery/pkg/util/intstr.IntOrString": "A number or a string; where a share is meant, a percentage such as 25%.",
-	"k8s.io/apimachinery/pkg/version.Info":            "What was built, from which sources, when and how.",
-}

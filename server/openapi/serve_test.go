@@ -9,14 +9,17 @@ import (
 	"sync"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
+	"github.com/even-keel/evenkeel/server/kinds"
 	"github.com/even-keel/evenkeel/server/openapi"
 )
 
-// testDocs are the documents of testKinds, shared by the tests that only read.
-var testDocs = sync.OnceValue(func() *openapi.Docs { return openapi.New(openapi.FromKinds(testKinds())) })
+// testDocs are the documents of the built-in kinds, shared by the tests that
+// only read.
+var testDocs = sync.OnceValue(func() *openapi.Docs { return openapi.New(openapi.FromKinds(kinds.All())) })
 
 // serve answers what a server does under /openapi.
 func serve(docs *openapi.Docs) http.Handler {
@@ -56,6 +59,13 @@ func newClient(t *testing.T, docs *openapi.Docs) *discovery.DiscoveryClient {
 		t.Fatal(err)
 	}
 	return client
+}
+
+// resourcesOf returns the resources of one group-version.
+func resourcesOf(gv schema.GroupVersion) []openapi.Resource {
+	return slices.DeleteFunc(openapi.FromKinds(kinds.All()), func(r openapi.Resource) bool {
+		return r.GVK.GroupVersion() != gv
+	})
 }
 
 // object is JSON.

@@ -124,6 +124,10 @@ func (w protoWriter) path(p *path) *openapiv2.PathItem {
 			item.Patch = op
 		case "delete":
 			item.Delete = op
+		case "head":
+			item.Head = op
+		case "options":
+			item.Options = op
 		}
 	}
 	return item

@@ -99,14 +99,13 @@ func (p *resourcePaths) deleteOp() operation {
 	return op
 }
 
-// subresource returns the path of a subresource.
-func (p *resourcePaths) subresource(s *Subresource) path {
-	at := p.within() + "/{name}/" + s.Name
+// subresourceOps returns the operations of a subresource.
+func (p *resourcePaths) subresourceOps(s *Subresource) []operation {
 	switch {
 	case s.Connect:
-		return newPath(at, p.connectOps(s)...)
+		return p.connectOps(s)
 	case s.Text:
-		return newPath(at, p.textOp(s))
+		return []operation{p.textOp(s)}
 	}
 	t := target{sub: s.Name, kind: s.GVK.Kind, model: s.Object.define(p.models), gvk: s.GVK}
 	var ops []operation
@@ -122,7 +121,7 @@ func (p *resourcePaths) subresource(s *Subresource) path {
 			ops = append(ops, p.createBelowOp(t))
 		}
 	}
-	return newPath(at, ops...)
+	return ops
 }
 
 func (p *resourcePaths) createBelowOp(t target) operation {
@@ -134,13 +133,17 @@ func (p *resourcePaths) createBelowOp(t target) operation {
 	return op
 }
 
-var connectMethods = map[string]string{"get": "get", "create": "post", "update": "put", "patch": "patch", "delete": "delete"}
-
 // connectOps are the starts of a stream: the answer has no model.
 func (p *resourcePaths) connectOps(s *Subresource) []operation {
-	var ops []operation
+	var methods []string
 	for _, verb := range s.Verbs {
-		method := connectMethods[verb]
+		methods = append(methods, methodOf(verb))
+	}
+	if s.Name == "proxy" {
+		methods = append(methods, "head", "options")
+	}
+	var ops []operation
+	for _, method := range methods {
 		op := p.operation(method, "connect", "connect"+p.id(title(method), p.scope, s.Name),
 			"connect "+strings.ToUpper(method)+" requests to "+s.Name+" of "+p.r.GVK.Kind,
 			p.pathParams(s.GVK.Kind)[1:], optionsOf(s.Object))
@@ -150,6 +153,26 @@ func (p *resourcePaths) connectOps(s *Subresource) []operation {
 		ops = append(ops, op)
 	}
 	return ops
+}
+
+// proxiedOps are those of a proxy for a path behind it.
+func (p *resourcePaths) proxiedOps(s *Subresource) []operation {
+	ops := p.connectOps(s)
+	for i := range ops {
+		ops[i].id += "WithPath"
+		ops[i].params = sortParams(append(ops[i].params, proxiedPath))
+	}
+	return ops
+}
+
+func methodOf(verb string) string {
+	switch verb {
+	case "create":
+		return "post"
+	case "update":
+		return "put"
+	}
+	return verb
 }
 
 func (p *resourcePaths) textOp(s *Subresource) operation {

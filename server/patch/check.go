@@ -2,8 +2,9 @@ package patch
 
 import "reflect"
 
-// check walks the content of a leaf for what the library would refuse: items of
-// keyed lists without a key. Most leaves have no such lists and are not walked.
+// check walks a value for what the library would refuse: items of keyed lists
+// without a key. It adds up the work of the value's field set. Leaves that have
+// no such lists in them are not walked.
 func (w *setWriter) check(v reflect.Value, s *shape) error {
 	if s == nil {
 		return errOpaque
@@ -23,6 +24,7 @@ func (w *setWriter) check(v reflect.Value, s *shape) error {
 	case record:
 		return w.checkRecord(v, s)
 	case table:
+		w.work += sorting(v.Len(), false)
 		for iter := v.MapRange(); iter.Next(); {
 			if err := w.check(iter.Value(), s.elem); err != nil {
 				return err
@@ -48,6 +50,7 @@ func (w *setWriter) checkRecord(v reflect.Value, s *shape) error {
 }
 
 func (w *setWriter) checkList(v reflect.Value, s *shape) error {
+	w.work += sorting(v.Len(), true)
 	first := len(w.parts)
 	for i := range v.Len() {
 		if s.form == keyed || s.form == set {

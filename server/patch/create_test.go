@@ -134,7 +134,7 @@ func checkCreate(t *testing.T, fields, library *Fields, obj runtime.Object, stat
 	if err != nil {
 		t.Fatalf("%v: the library refuses what create takes: %v", fields.endpoint.Kind, err)
 	}
-	if !fields.shape.isSound(reflect.ValueOf(obj).Elem()) {
+	if _, sound := fields.checked().check(obj); !sound {
 		t.Fatalf("%v: create takes what is not sound", fields.endpoint.Kind)
 	}
 	if diff := cmp.Diff(owned(slow), owned(fast)); diff != "" {

@@ -78,17 +78,17 @@ func (f *Fields) newLibrary() *managedfields.FieldManager {
 		}
 		reset[fieldpath.APIVersion(version.String())] = fieldpath.NewExcludeSetFilter(fields)
 	}
-	var types managedfields.TypeConverter = f.types
-	if f.shape != nil {
-		types = checkedTypes{f.types, f.types.catalog.kind(f.endpoint.Kind), f.shape}
-	}
 	v := versions{f}
 	library, err := managedfields.NewDefaultFieldManager(
-		types, v, v, v, f.endpoint.Kind, version, f.endpoint.Subresource, reset)
+		f.checked(), v, v, v, f.endpoint.Kind, version, f.endpoint.Subresource, reset)
 	if err != nil { // only if there were no types
 		panic("patch: " + err.Error())
 	}
 	return library
+}
+
+func (f *Fields) checked() checkedTypes {
+	return checkedTypes{f.types, f.types.catalog.kind(f.endpoint.Kind), f.shape}
 }
 
 func pathOf(dotted string) fieldpath.Path {
@@ -147,6 +147,7 @@ func (f *Fields) Update(live, obj runtime.Object, manager string) (_ runtime.Obj
 			return obj, err
 		}
 	}
+	dropForeign(live, obj)
 	known := times(live, obj)
 	if _, err := f.library.Update(live, obj, manager); err != nil {
 		return obj, err
@@ -209,6 +210,9 @@ func (f *Fields) Apply(live runtime.Object, doc []byte, manager string, force bo
 			return nil, err
 		}
 	}
+	if work, _ := f.checked().check(live); work > maxSorted || sortingOf(wanted) > maxSorted {
+		return nil, tooLarge("%v to be tracked", errSorting)
+	}
 	known := times(live, nil)
 	obj, err := f.library.Apply(live, &unstructured.Unstructured{Object: wanted}, manager, force)
 	if err != nil {
@@ -216,6 +220,25 @@ func (f *Fields) Apply(live runtime.Object, doc []byte, manager string, force bo
 	}
 	f.stamp(obj, known)
 	return obj, nil
+}
+
+// dropForeign removes managed fields that a client sent and that would be slow
+// to read, so that those of live count: in stored ones, fields are sorted.
+func dropForeign(live, obj runtime.Object) {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return
+	}
+	size := 0
+	for _, e := range accessor.GetManagedFields() {
+		if e.FieldsV1 != nil {
+			size += len(e.FieldsV1.Raw)
+		}
+	}
+	was, err := meta.Accessor(live)
+	if err == nil && size > maxForeign && !sameEntries(accessor.GetManagedFields(), was.GetManagedFields()) {
+		accessor.SetManagedFields(nil)
+	}
 }
 
 // times returns where the managed fields of objects keep their times.

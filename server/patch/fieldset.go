@@ -35,6 +35,7 @@ type setWriter struct {
 	out   []byte
 	items []item    // a stack: those of the containers being written
 	parts []keyPart // of the items' keys
+	work  int       // that check has seen
 }
 
 // value writes what is below v and reports whether v itself counts.
@@ -309,7 +310,7 @@ const maxPooled = 64 << 10
 func (w *setWriter) release() {
 	clear(w.items[:cap(w.items)])
 	clear(w.parts[:cap(w.parts)])
-	w.out, w.items, w.parts = w.out[:0], w.items[:0], w.parts[:0]
+	w.out, w.items, w.parts, w.work = w.out[:0], w.items[:0], w.parts[:0], 0
 	if cap(w.out) <= maxPooled && cap(w.items) <= maxPooled/64 && cap(w.parts) <= maxPooled/64 {
 		writers.Put(w)
 	}

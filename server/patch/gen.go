@@ -20,11 +20,18 @@ import (
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
+// keys are the fields, as type.field, by which lists tell items of a type apart.
+// Only for these does structured-merge-diff look at defaults.
+var keys = map[string]bool{}
+
 func main() {
 	types := source()
+	for _, t := range types {
+		findKeys(t.Atom)
+	}
 	lines := map[string]string{}
 	for name, t := range types {
-		lines[name] = atom(t.Atom)
+		lines[name] = atom(name, t.Atom)
 	}
 	for gvk := range scheme.Scheme.AllKnownTypes() {
 		name, err := scheme.Scheme.ToOpenAPIDefinitionName(gvk)
@@ -37,6 +44,21 @@ func main() {
 	}
 	if err := os.WriteFile("schema.txt", render(lines), 0o644); err != nil {
 		log.Fatal(err)
+	}
+}
+
+func findKeys(a smd.Atom) {
+	if a.List != nil {
+		for _, key := range a.List.Keys {
+			keys[*a.List.ElementType.NamedType+"."+key] = true
+		}
+		findKeys(a.List.ElementType.Inlined)
+	}
+	if a.Map != nil {
+		findKeys(a.Map.ElementType.Inlined)
+		for _, f := range a.Map.Fields {
+			findKeys(f.Type.Inlined)
+		}
 	}
 }
 
@@ -76,7 +98,8 @@ func render(lines map[string]string) []byte {
 	return []byte(b.String())
 }
 
-func atom(a smd.Atom) string {
+// atom writes an atom; name is that of the type it belongs to, if it has one.
+func atom(name string, a smd.Atom) string {
 	var parts []string
 	if a.Scalar != nil {
 		parts = append(parts, "$"+string(*a.Scalar)[:1])
@@ -85,44 +108,32 @@ func atom(a smd.Atom) string {
 		parts = append(parts, "["+relation(a.List.ElementRelationship)+strings.Join(a.List.Keys, ",")+":"+ref(a.List.ElementType)+"]")
 	}
 	if a.Map != nil {
-		parts = append(parts, "{"+relation(a.Map.ElementRelationship)+ref(a.Map.ElementType)+fields(a.Map.Fields)+"}")
+		parts = append(parts, "{"+relation(a.Map.ElementRelationship)+ref(a.Map.ElementType)+fields(name, a.Map.Fields)+"}")
 	}
 	return strings.Join(parts, "|")
 }
 
-func fields(list []smd.StructField) string {
+func fields(owner string, list []smd.StructField) string {
 	var b strings.Builder
 	for _, f := range list {
 		fmt.Fprintf(&b, " %s:%s", f.Name, ref(f.Type))
-		if f.Default != nil {
-			text, err := json.Marshal(plain(f.Default))
-			if err != nil {
-				log.Fatal(err)
-			}
-			fmt.Fprintf(&b, "=%d:%s", len(text), text)
+		if f.Default == nil || !keys[owner+"."+f.Name] {
+			continue
 		}
+		text, err := json.Marshal(f.Default)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Fprintf(&b, "=%d:%s", len(text), text)
 	}
 	return b.String()
-}
-
-// plain turns what a YAML decoder made into what JSON can write.
-func plain(v any) any {
-	m, ok := v.(map[any]any)
-	if !ok {
-		return v
-	}
-	out := map[string]any{}
-	for k, e := range m {
-		out[k.(string)] = plain(e)
-	}
-	return out
 }
 
 func ref(r smd.TypeRef) string {
 	if r.Nullable {
 		log.Fatalf("%v is nullable, which the notation does not have", r)
 	}
-	text := atom(r.Inlined)
+	text := atom("", r.Inlined)
 	if r.NamedType != nil {
 		text = *r.NamedType
 	}

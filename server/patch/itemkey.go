@@ -58,7 +58,7 @@ func (w *setWriter) list(v reflect.Value, s *shape) error {
 		w.items = append(w.items, item{key: key, value: v.Index(i)})
 	}
 	items := w.items[firstItem:]
-	slices.SortStableFunc(items, compareKeys)
+	slices.SortFunc(items, compareKeys)
 	for len(items) > 0 {
 		same := 1
 		for same < len(items) && compareKeys(items[0], items[same]) == 0 {

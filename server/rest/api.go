@@ -8,7 +8,6 @@
 package rest
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -56,6 +55,7 @@ type API struct {
 	codec     *codec
 	types     *patch.Types
 	registry  registry
+	services  ServiceRange
 	docs      *openapi.Docs
 	discovery *discovery.Documents
 	log       *slog.Logger
@@ -71,6 +71,7 @@ func New(c Config) *API {
 	a := &API{
 		store: c.Store, hub: c.Hub, codec: newCodec(c.Scheme), types: patch.NewTypes(nil),
 		registry: registry{versions: map[schema.GroupVersion]map[string]*resource{}},
+		services: c.Services.withDefaults(),
 		log:      c.Logger, now: c.Now, tokens: c.Tokens,
 		authorizer: c.Authorizer, reviewToken: c.ReviewToken,
 	}
@@ -100,21 +101,4 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a.serveResource(w, r, t)
-}
-
-// allocate gives an object what the cluster has only once, such as addresses.
-// release gives it back if the object is not stored after all.
-func (a *API) allocate(_ context.Context, _ *resource, _, _ runtime.Object) (release func(), err error) {
-	return func() {}, nil
-}
-
-// free takes back what an object no longer needs; obj is nil if it is gone.
-func (a *API) free(_ *resource, _, _ runtime.Object) {}
-
-// ServiceRange says which addresses and ports services get.
-type ServiceRange struct {
-	// CIDR holds the cluster addresses, such as 10.0.0.0/24.
-	CIDR string
-	// FirstPort and LastPort bound node ports.
-	FirstPort, LastPort int
 }

@@ -120,9 +120,16 @@ func (c *call) createObject(obj runtime.Object, in intent) error {
 
 // tryCreate returns nil for a dry run.
 func (c *call) tryCreate(obj runtime.Object, in intent) (*watch.Object, error) {
-	if err := c.prepareNew(obj, in); err != nil {
+	release, err := c.prepareNew(obj, in)
+	if err != nil {
 		return nil, err
 	}
+	stored := false
+	defer func() {
+		if !stored {
+			release()
+		}
+	}()
 	m := accessor(obj)
 	c.target.name = m.GetName()
 	if existing := c.res.objects.Get(m.GetNamespace(), m.GetName()); existing != nil {
@@ -131,17 +138,11 @@ func (c *call) tryCreate(obj runtime.Object, in intent) (*watch.Object, error) {
 	if in.dryRun {
 		return nil, nil
 	}
-	release, err := c.api.allocate(c.ctx(), c.res, obj, nil)
-	if err != nil {
-		return nil, err
-	}
 	created, err := c.api.commit(c.ctx(), c.res, obj, 0)
-	if err != nil {
-		release()
-	}
 	if errors.Is(err, storage.ErrConflict) {
 		return nil, c.alreadyExists(c.res.objects.Get(m.GetNamespace(), m.GetName()))
 	}
+	stored = err == nil
 	return created, err
 }
 
@@ -156,43 +157,49 @@ func (c *call) alreadyExists(o *watch.Object) error {
 	return err
 }
 
-// prepareNew fills in, admits and checks a new object.
-func (c *call) prepareNew(obj runtime.Object, in intent) error {
+// prepareNew fills in, admits and checks a new object. Call release if it is
+// not stored after all.
+func (c *call) prepareNew(obj runtime.Object, in intent) (release func(), err error) {
 	m := accessor(obj)
 	if m.GetResourceVersion() != "" {
-		return apierrors.NewInternalError(errors.New("resourceVersion should not be set on objects to be created"))
+		return nil, apierrors.NewInternalError(errors.New("resourceVersion should not be set on objects to be created"))
 	}
-	if c.res.kind.Default != nil {
-		c.res.kind.Default(obj)
+	k := c.res.kind
+	if k.Default != nil {
+		k.Default(obj)
+	}
+	if !in.applied {
+		if err := c.trackFields(nil, obj, in.manager, ""); err != nil {
+			return nil, err
+		}
 	}
 	if err := c.api.admitNew(c, m); err != nil {
-		return err
+		return nil, err
 	}
 	if m.GetName() == "" && m.GetGenerateName() != "" {
 		m.SetName(generateName(m.GetGenerateName()))
 	}
 	c.fillSystemFields(m)
-	if c.res.kind.HasStatus && !c.res.kind.StatusOnCreate {
+	if k.HasStatus && !k.StatusOnCreate {
 		keepStatus(obj, nil)
 	}
-	if c.res.kind.SetRequester != nil {
-		c.res.kind.SetRequester(obj, c.requester())
+	if release, err = c.allocate(obj, nil, in.dryRun); err != nil {
+		return nil, err
 	}
-	if c.res.kind.PrepareCreate != nil {
-		c.res.kind.PrepareCreate(obj)
+	if k.SetRequester != nil {
+		k.SetRequester(obj, c.requester())
 	}
-	if !in.applied {
-		if err := c.trackFields(nil, obj, in.manager, ""); err != nil {
-			return err
-		}
+	if k.PrepareCreate != nil {
+		k.PrepareCreate(obj)
 	}
 	if err := c.res.validateNew(obj); err != nil {
-		return err
+		release()
+		return nil, err
 	}
-	if c.res.kind.Warnings != nil {
-		for _, w := range c.res.kind.Warnings(obj, nil) {
+	if k.Warnings != nil {
+		for _, w := range k.Warnings(obj, nil) {
 			c.warn(w)
 		}
 	}
-	return nil
+	return release, nil
 }

@@ -125,7 +125,7 @@ func (c *call) tryDelete(current *watch.Object, o metav1.DeleteOptions) (deletio
 		if err != nil {
 			return deletion{}, err
 		}
-		c.api.free(c.res, nil, obj)
+		c.api.free(nil, obj)
 		m.SetResourceVersion(fmt.Sprint(rev))
 		return deletion{object: obj, gone: true}, nil
 	}

@@ -131,9 +131,16 @@ func (c *call) tryChange(ch change, current *watch.Object) (outcome, error) {
 	if err != nil {
 		return done, err
 	}
-	if obj, err = c.prepareChange(ch, obj, old); err != nil {
+	obj, release, err := c.prepareChange(ch, obj, old)
+	if err != nil {
 		return done, err
 	}
+	stored := false
+	defer func() {
+		if !stored {
+			release()
+		}
+	}()
 	if c.unchanged(obj, old) {
 		done.stored = current
 		return done, nil
@@ -143,20 +150,16 @@ func (c *call) tryChange(ch change, current *watch.Object) (outcome, error) {
 		done.unstored = obj
 		return done, nil
 	}
-	release, err := c.api.allocate(c.ctx(), c.res, obj, old)
-	if err != nil {
-		return done, err
-	}
 	if finished(accessor(obj)) && c.finalized(obj) {
 		done.stored, err = c.removeChanged(obj, current)
 	} else {
 		done.stored, err = c.api.commit(c.ctx(), c.res, obj, current.Revision)
 	}
 	if err != nil {
-		release()
 		return done, err
 	}
-	c.api.free(c.res, obj, old)
+	stored = true
+	c.api.free(obj, old)
 	return done, nil
 }
 
@@ -193,40 +196,55 @@ func fieldRevision(rv string) any {
 	return rv
 }
 
-// prepareChange fills in, merges and checks the changed object.
-func (c *call) prepareChange(ch change, obj, old runtime.Object) (runtime.Object, error) {
+// prepareChange fills in, merges and checks the changed object. Call release if
+// it is not stored after all.
+func (c *call) prepareChange(ch change, wanted, old runtime.Object) (obj runtime.Object, release func(), err error) {
 	k := c.res.kind
 	if k.Default != nil {
-		k.Default(obj)
+		k.Default(wanted)
 	}
-	obj = c.mergeChange(ch, obj, old)
+	if !ch.applied {
+		if err := c.trackFields(old, wanted, ch.manager, ch.subresource); err != nil {
+			return nil, nil, err
+		}
+	}
+	obj = c.mergeChange(ch, wanted, old)
+	accessor(obj).SetManagedFields(accessor(wanted).GetManagedFields())
 	keepSystemFields(accessor(obj), accessor(old))
+	if release, err = c.allocate(obj, old, ch.dryRun); err != nil {
+		return nil, nil, err
+	}
+	if err := c.finishChange(ch, obj, old); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return obj, release, nil
+}
+
+// finishChange sets what follows from the change, and checks the result.
+func (c *call) finishChange(ch change, obj, old runtime.Object) error {
+	k := c.res.kind
 	switch {
 	case ch.subresource == "" && k.PrepareUpdate != nil:
 		k.PrepareUpdate(obj, old)
 	case ch.subresource == "status" && k.PrepareStatus != nil:
 		k.PrepareStatus(obj, old)
 	}
-	if k.HasGeneration && ch.subresource != "status" && !sameWish(obj, old) {
+	if k.HasGeneration && ch.subresource != "status" && ch.subresource != "binding" && !sameWish(obj, old) {
 		accessor(obj).SetGeneration(accessor(old).GetGeneration() + 1)
 	}
-	if !ch.applied {
-		if err := c.trackFields(old, obj, ch.manager, ch.subresource); err != nil {
-			return nil, err
-		}
-	}
 	if ch.lenient {
-		return obj, nil
+		return nil
 	}
 	if err := c.res.validateChange(obj, old, ch.subresource); err != nil {
-		return nil, err
+		return err
 	}
 	if ch.subresource == "" && k.Warnings != nil {
 		for _, w := range k.Warnings(obj, old) {
 			c.warn(w)
 		}
 	}
-	return obj, nil
+	return nil
 }
 
 // mergeChange takes over from the wanted object what its endpoint is about.
@@ -248,7 +266,6 @@ func mergeStatus(obj, old runtime.Object) runtime.Object {
 	merged := old.DeepCopyObject()
 	keepStatus(merged, obj)
 	m, from := accessor(merged), accessor(obj)
-	m.SetManagedFields(from.GetManagedFields())
 	if _, ok := obj.(*appsv1.Deployment); !ok {
 		m.SetLabels(from.GetLabels())
 	}
@@ -310,6 +327,6 @@ func (c *call) removeChanged(obj runtime.Object, current *watch.Object) (*watch.
 	if err != nil {
 		return nil, err
 	}
-	c.api.free(c.res, nil, obj)
+	c.api.free(nil, obj)
 	return watch.NewObject(watch.Key(c.res.storage, current.Namespace, current.Name), value, rev)
 }

@@ -232,9 +232,9 @@ func (h *horizon) get() (asked, done storage.Revision) {
 	return h.asked, h.done
 }
 
-// refusal returns nil if ErrCompacted is a truthful answer about a revision.
+// refusal returns err unless that is ErrCompacted and true of a revision.
 func (h *horizon) refusal(err error, at storage.Revision) error {
-	if asked, _ := h.get(); errors.Is(err, storage.ErrCompacted) && at < asked {
+	if asked, _ := h.get(); err == nil || errors.Is(err, storage.ErrCompacted) && at < asked {
 		return nil
 	}
 	return err
@@ -251,10 +251,13 @@ func compactUnderTraffic(ctx context.Context, s *subject) {
 		func(ctx context.Context, rng *rand.Rand) error { return s.compactor(ctx, rng, &far) },
 		func(ctx context.Context, rng *rand.Rand) error { return s.pastScanner(ctx, rng, start, &far, &seen) },
 		func(ctx context.Context, rng *rand.Rand) error { return s.pastScanner(ctx, rng, start, &far, &seen) },
-		func(ctx context.Context, rng *rand.Rand) error { return s.lister(ctx, "", &far, &watched) },
-		func(ctx context.Context, rng *rand.Rand) error { return s.lister(ctx, "a", &far, &watched) },
-		func(ctx context.Context, rng *rand.Rand) error { return s.lister(ctx, "no such", &far, &watched) },
+		func(ctx context.Context, rng *rand.Rand) error { return s.pastWatcher(ctx, rng, start, &far, &watched) },
+		func(ctx context.Context, rng *rand.Rand) error { return s.pastWatcher(ctx, rng, start, &far, &watched) },
+		func(ctx context.Context, _ *rand.Rand) error { return s.lister(ctx, "", &far, &watched) },
+		func(ctx context.Context, _ *rand.Rand) error { return s.lister(ctx, "a", &far, &watched) },
+		func(ctx context.Context, _ *rand.Rand) error { return s.lister(ctx, "no such", &far, &watched) },
 	}
+	s.padding = 8 << 10 // so that the past is more than a store keeps at hand
 	s.traffic(ctx, 4, s.scribbler(awkward, s.size(200, 50)), len(readers), func(ctx context.Context, i int) error {
 		return readers[i](ctx, s.rand(i))
 	})
@@ -286,13 +289,18 @@ func (s *subject) compactor(ctx context.Context, rng *rand.Rand, far *horizon) e
 	return nil
 }
 
+// aroundHorizon picks a revision that is compacted, or will soon be, or not.
+func (s *subject) aroundHorizon(rng *rand.Rand, start storage.Revision, far *horizon) (at, done storage.Revision) {
+	_, done = far.get()
+	from := max(start, done-min(done, 10))
+	return from + storage.Revision(rng.Uint64N(uint64(s.ledger.newest()-from)+1)), done
+}
+
 // pastScanner reads states around the horizon.
 func (s *subject) pastScanner(ctx context.Context, rng *rand.Rand, start storage.Revision, far *horizon, seen *sightings) error {
 	for range s.ledger.pace() {
-		_, done := far.get()
-		newest := s.ledger.newest()
-		from := max(start, done-min(done, 10))
-		r := randomRange(rng, from+storage.Revision(rng.Uint64N(uint64(newest-from)+1)))
+		at, done := s.aroundHorizon(rng, start, far)
+		r := randomRange(rng, at)
 		page, err := s.store.Scan(ctx, r)
 		if err == nil && r.Revision < done {
 			return fmt.Errorf("Scan %+v answered although %d had been compacted before", r, done)
@@ -301,6 +309,25 @@ func (s *subject) pastScanner(ctx context.Context, rng *rand.Rand, start storage
 			seen.add(r, page)
 		} else if err := far.refusal(err, r.Revision); err != nil {
 			return fmt.Errorf("Scan %+v: %w", r, err)
+		}
+	}
+	return nil
+}
+
+// pastWatcher opens watches after revisions around the horizon and takes a few
+// steps with each.
+func (s *subject) pastWatcher(ctx context.Context, rng *rand.Rand, start storage.Revision, far *horizon, watched *cursors) error {
+	for range s.ledger.pace() {
+		after, done := s.aroundHorizon(rng, start, far)
+		c := s.watch(somePrefixes[rng.IntN(3)], after)
+		watched.add(c)
+		err := c.catchUp(ctx, s.ledger.newest())
+		c.watcher.Close()
+		if err == nil && after+1 < done {
+			return fmt.Errorf("%v was answered although %d had been compacted before", c, done)
+		}
+		if err := far.refusal(err, max(c.after, c.through)); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -34,6 +34,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store) {
 		"commit":   commitBehaviours,
 		"compact":  compactBehaviours,
 		"edges":    edgeBehaviours,
+		"long":     longBehaviours,
 		"progress": progressBehaviours,
 		"read":     readBehaviours,
 		"scan":     scanBehaviours,

@@ -25,6 +25,7 @@ type subject struct {
 	store   storage.Store
 	ledger  *ledger
 	checked history // the ledger when it was last checked
+	padding int     // is added to the size of what scribble writes
 	seed    func() uint64
 }
 

@@ -67,7 +67,8 @@ func (s *subject) scribble(ctx context.Context, i int, keys []storage.Key, n int
 		if err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return fmt.Errorf("Get %q: %w", key, err)
 		}
-		w := storage.Replace(key, fmt.Appendf(nil, "writer %d, write %d", i, n), entry.Revision)
+		value := append(fmt.Appendf(nil, "writer %d, write %d", i, n), make([]byte, s.padding)...)
+		w := storage.Replace(key, value, entry.Revision)
 		if entry.Exists() && rng.IntN(3) == 0 {
 			w = storage.Delete(key, entry.Revision)
 		}

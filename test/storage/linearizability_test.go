@@ -249,7 +249,7 @@ func TestLinearizabilityOfEmbedded(t *testing.T) {
 		store := openEmbedded(t, embedded.Options{Memory: true})
 		defer store.Close()
 		c := newContest(t, seed, 8, 200*time.Microsecond, time.Minute)
-		c.run([]storage.Store{store}, contestSize(1500, 200), func() {})
+		c.run([]storage.Store{store}, contestSize(1000, 200), func() {})
 		c.check(store)
 	})
 }

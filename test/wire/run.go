@@ -65,7 +65,11 @@ func (r Result) Report() string {
 	if r.Err != nil {
 		return fmt.Sprintf("%s: %v", r.Step, r.Err)
 	}
-	return fmt.Sprintf("%s: equal at level %s, differs at the next (-recorded +got):\n%s", r.Step, r.Level, r.Diff)
+	said := ""
+	if message := member(r.Got.Body, "message"); r.Level < Status && message != "" {
+		said = fmt.Sprintf("the server says: %s\n", message)
+	}
+	return fmt.Sprintf("%s: equal at level %s, differs at the next (-recorded +got):\n%s%s", r.Step, r.Level, r.Diff, said)
 }
 
 // Play runs a scenario's steps in order and returns a result for each. It goes

@@ -12,7 +12,6 @@ import (
 	"github.com/even-keel/evenkeel/server"
 	"github.com/even-keel/evenkeel/server/auth"
 	"github.com/even-keel/evenkeel/server/bootstrap"
-	"github.com/even-keel/evenkeel/server/rest"
 	"github.com/even-keel/evenkeel/storage/embedded"
 )
 
@@ -50,7 +49,6 @@ var startServer = func(t *testing.T) (baseURL string, client, anonymous *http.Cl
 		Authenticator: auth.Union(auth.BearerTokens(tokens)),
 		Authorizer:    auth.MastersOnly(),
 		Bootstrap:     bootstrap.Objects(bootstrap.Options{}),
-		Services:      rest.ServiceRange{CIDR: "10.0.0.0/24", FirstPort: 30000, LastPort: 32767},
 		Version:       version.Info{Major: "1", Minor: "37", GitVersion: "v1.37.2"},
 	})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -1,0 +1,285 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/even-keel/evenkeel/server/kinds"
+	"github.com/even-keel/evenkeel/server/watch"
+	"github.com/even-keel/evenkeel/storage"
+)
+
+// ServiceRange says which addresses and ports services get.
+type ServiceRange struct {
+	// CIDR holds the cluster addresses; the zero value is 10.0.0.0/24.
+	CIDR netip.Prefix
+	// FirstPort and LastPort bound node ports; zero is 30000 to 32767.
+	FirstPort, LastPort int32
+}
+
+func (r ServiceRange) withDefaults() ServiceRange {
+	if !r.CIDR.IsValid() {
+		r.CIDR = netip.MustParsePrefix("10.0.0.0/24")
+	}
+	if r.FirstPort == 0 && r.LastPort == 0 {
+		r.FirstPort, r.LastPort = 30000, 32767
+	}
+	return r
+}
+
+func (r ServiceRange) family() corev1.IPFamily {
+	if r.CIDR.Addr().Is4() {
+		return corev1.IPv4Protocol
+	}
+	return corev1.IPv6Protocol
+}
+
+// A claim on an address is an IPAddress, as in the real server; one on a node
+// port is an object that is not served. Both are created only if they do not
+// exist, so that servers which share a store cannot give one out twice.
+const portClaims = "nodeports.evenkeel.internal"
+
+const (
+	labelManagedBy = "ipaddress.kubernetes.io/managed-by"
+	labelIPFamily  = "ipaddress.kubernetes.io/ip-family"
+	ipAllocator    = "ipallocator.k8s.io"
+)
+
+// allocate gives a service the addresses and ports it needs. Call release if it
+// is not stored after all. Other kinds need nothing.
+func (c *call) allocate(obj, old runtime.Object, dryRun bool) (release func(), err error) {
+	svc, ok := obj.(*corev1.Service)
+	if !ok {
+		return func() {}, nil
+	}
+	var was *corev1.Service
+	if old != nil {
+		was = old.(*corev1.Service)
+	}
+	p := &servicePool{call: c, svc: svc, dryRun: dryRun}
+	claims, err := kinds.AllocateService(svc, was, kinds.ServicePool{Family: c.api.services.family(), IP: p.takeIP, Port: p.takePort})
+	release = func() {
+		if !dryRun {
+			c.api.giveBack(claims)
+		}
+	}
+	if err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
+}
+
+// free gives back what a service no longer needs; obj is nil if it is gone.
+func (a *API) free(obj, old runtime.Object) {
+	was, ok := old.(*corev1.Service)
+	if !ok {
+		return
+	}
+	now, _ := obj.(*corev1.Service)
+	a.giveBack(kinds.ReleaseService(was, now))
+}
+
+// giveBack drops claims. One that cannot be dropped is found at the next start.
+func (a *API) giveBack(claims kinds.ServiceClaims) {
+	ctx := context.Background()
+	for _, ip := range claims.IPs {
+		a.drop(ctx, a.hub.Resource("ipaddresses.networking.k8s.io"), "ipaddresses.networking.k8s.io", ip)
+	}
+	for _, port := range claims.Ports {
+		a.drop(ctx, a.hub.Resource(portClaims), portClaims, strconv.Itoa(int(port)))
+	}
+}
+
+func (a *API) drop(ctx context.Context, r *watch.Resource, storageName, name string) {
+	o := r.Get("", name)
+	if o == nil {
+		return
+	}
+	if _, err := a.store.Commit(ctx, storage.Delete(watch.Key(storageName, "", name), o.Revision)); err != nil {
+		a.log.Warn("a claim was not given back", "claim", storageName+"/"+name, "error", err)
+	}
+}
+
+// servicePool claims addresses and ports for one service.
+type servicePool struct {
+	*call
+	svc    *corev1.Service
+	dryRun bool
+}
+
+func (p *servicePool) takeIP(want string) (string, error) {
+	if want != "" {
+		addr, err := netip.ParseAddr(want)
+		if err != nil || !p.api.services.CIDR.Contains(addr) {
+			return "", kinds.ErrServiceIPOutside(want, p.api.services.CIDR.String())
+		}
+		return want, p.claimIP(addr)
+	}
+	for addr := range addresses(p.api.services.CIDR) {
+		err := p.claimIP(addr)
+		if !errors.Is(err, kinds.ErrServiceIPTaken) {
+			return addr.String(), err
+		}
+	}
+	return "", kinds.ErrServiceRangeFull
+}
+
+// addresses yields the addresses of a range from a random one on, without the
+// network's own, the first, which is the API server's, and the broadcast's.
+func addresses(cidr netip.Prefix) func(func(netip.Addr) bool) {
+	return func(yield func(netip.Addr) bool) {
+		size := min(1<<(cidr.Addr().BitLen()-cidr.Bits()), 1<<16)
+		start := rand.IntN(size)
+		for i := range size {
+			n := (start + i) % size
+			if n < 2 || n == size-1 {
+				continue
+			}
+			if !yield(nth(cidr, n)) {
+				return
+			}
+		}
+	}
+}
+
+func nth(cidr netip.Prefix, n int) netip.Addr {
+	raw := cidr.Masked().Addr().AsSlice()
+	for i := len(raw) - 1; n > 0; i-- {
+		n += int(raw[i])
+		raw[i] = byte(n)
+		n >>= 8
+	}
+	addr, _ := netip.AddrFromSlice(raw)
+	return addr
+}
+
+func (p *servicePool) claimIP(addr netip.Addr) error {
+	r := p.api.registry.stored("networking.k8s.io", "ipaddresses")
+	if r == nil {
+		return errors.New("IPAddress is not served")
+	}
+	if r.objects.Get("", addr.String()) != nil {
+		return kinds.ErrServiceIPTaken
+	}
+	if p.dryRun {
+		return nil
+	}
+	claim := &networkingv1.IPAddress{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: addr.String(), UID: uuid.NewUUID(), CreationTimestamp: metav1.NewTime(p.api.now()), Generation: 1,
+			Labels: map[string]string{labelManagedBy: ipAllocator, labelIPFamily: string(p.api.services.family())},
+		},
+		Spec: networkingv1.IPAddressSpec{ParentRef: &networkingv1.ParentReference{
+			Resource: "services", Namespace: p.svc.Namespace, Name: p.svc.Name,
+		}},
+	}
+	claim.SetGroupVersionKind(r.gvk)
+	_, err := p.api.commit(p.ctx(), r, claim, 0)
+	if errors.Is(err, storage.ErrConflict) {
+		return kinds.ErrServiceIPTaken
+	}
+	return err
+}
+
+func (p *servicePool) takePort(want int32) (int32, error) {
+	first, last := p.api.services.FirstPort, p.api.services.LastPort
+	if want != 0 {
+		if want < first || want > last {
+			return 0, kinds.ErrServicePortOutside(fmt.Sprintf("%d-%d", first, last))
+		}
+		return want, p.claimPort(want)
+	}
+	n := last - first + 1
+	start := rand.Int32N(n)
+	for i := range n {
+		port := first + (start+i)%n
+		err := p.claimPort(port)
+		if !errors.Is(err, kinds.ErrServicePortTaken) {
+			return port, err
+		}
+	}
+	return 0, kinds.ErrServiceRangeFull
+}
+
+func (p *servicePool) claimPort(port int32) error {
+	name := strconv.Itoa(int(port))
+	if p.api.hub.Resource(portClaims).Get("", name) != nil {
+		return kinds.ErrServicePortTaken
+	}
+	if p.dryRun {
+		return nil
+	}
+	value, err := watch.Stored(fmt.Appendf(nil, `{"metadata":{"name":%q,"resourceVersion":%q},"service":%q}`,
+		name, watch.Placeholder, p.svc.Namespace+"/"+p.svc.Name))
+	if err != nil {
+		return err
+	}
+	result, err := p.api.store.Commit(p.ctx(), storage.Create(watch.Key(portClaims, "", name), value))
+	if errors.Is(err, storage.ErrConflict) {
+		return kinds.ErrServicePortTaken
+	}
+	if err != nil {
+		return err
+	}
+	return p.api.hub.Wait(p.ctx(), result.Revision)
+}
+
+// RepairServices drops claims that no service holds: those of a server that
+// ended between a claim and its service. Call it when nobody else writes.
+func (a *API) RepairServices() error {
+	held := kinds.ServiceClaims{}
+	services := a.registry.stored("", "services")
+	var failed error
+	services.objects.Snapshot().Scan("", "", func(o *watch.Object) bool {
+		obj, err := services.decoded(o)
+		if err != nil {
+			failed = err
+			return false
+		}
+		h := kinds.HeldByService(obj.(*corev1.Service))
+		held.IPs, held.Ports = append(held.IPs, h.IPs...), append(held.Ports, h.Ports...)
+		return true
+	})
+	if failed != nil {
+		return failed
+	}
+	a.giveBack(a.unheld(held))
+	return nil
+}
+
+// unheld returns the claims that are not among the held ones.
+func (a *API) unheld(held kinds.ServiceClaims) kinds.ServiceClaims {
+	names := map[string]bool{}
+	for _, ip := range held.IPs {
+		names[ip] = true
+	}
+	for _, port := range held.Ports {
+		names[strconv.Itoa(int(port))] = true
+	}
+	var out kinds.ServiceClaims
+	a.hub.Resource("ipaddresses.networking.k8s.io").Snapshot().Scan("", "", func(o *watch.Object) bool {
+		set, err := labelsOf(o)
+		if err == nil && set[labelManagedBy] == ipAllocator && !names[o.Name] {
+			out.IPs = append(out.IPs, o.Name)
+		}
+		return true
+	})
+	a.hub.Resource(portClaims).Snapshot().Scan("", "", func(o *watch.Object) bool {
+		if port, err := strconv.ParseInt(o.Name, 10, 32); err == nil && !names[o.Name] {
+			out.Ports = append(out.Ports, int32(port))
+		}
+		return true
+	})
+	return out
+}
