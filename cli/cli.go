@@ -54,8 +54,9 @@ func newRoot(a *app) *cobra.Command {
 		Short: "The machinery of Kubernetes controllers in one binary",
 		Long: `Evenkeel is the machinery of Kubernetes controllers in one binary:
 a control plane that speaks the Kubernetes API, and the tools around it.`,
-		Example: `  evenkeel serve          run the control plane
-  evenkeel version        what this binary is made of`,
+		Example: `  evenkeel serve                    run the control plane
+  evenkeel kubectl get namespaces   look into it
+  evenkeel version                  what this binary is made of`,
 		Version:       readVersion().Evenkeel,
 		SilenceErrors: true, // report prints them
 		SilenceUsage:  true,
@@ -64,7 +65,7 @@ a control plane that speaks the Kubernetes API, and the tools around it.`,
 	root.Flags().Bool("version", false, "print the version of evenkeel")
 	root.PersistentFlags().Var(&a.logLevel, "log-level", "the least level to log")
 	root.PersistentFlags().Var(&a.logFormat, "log-format", "how to log; auto is text on a terminal, else json")
-	root.AddCommand(newServe(a), newVersion())
+	root.AddCommand(newServe(a), newKubectl(), newVersion())
 	root.SetHelpCommand(newHelp())
 	return root
 }
@@ -108,6 +109,9 @@ func run(f func(*cobra.Command) error) func(*cobra.Command, []string) error {
 func report(stderr io.Writer, cmd *cobra.Command, err error) int {
 	if err == nil {
 		return ExitOK
+	}
+	if code, ok := errors.AsType[exitCode](err); ok {
+		return int(code)
 	}
 	fmt.Fprintf(stderr, "evenkeel: %s\n", oneBlock(err.Error()))
 	if step, ok := errors.AsType[nextStep](err); ok {

@@ -1,11 +1,20 @@
 package cli
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // failure marks an error of a command that was called rightly.
 type failure struct{ error }
 
 func (f failure) Unwrap() error { return f.error }
+
+// exitCode is the code of a program that was run in our place, and that has
+// said itself what went wrong.
+type exitCode int
+
+func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
 // nextStep is an error that knows what its reader can do now.
 type nextStep struct {

@@ -1,30 +1,219 @@
 package cli
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/even-keel/evenkeel/server"
+	"github.com/even-keel/evenkeel/server/auth"
+	"github.com/even-keel/evenkeel/server/bootstrap"
+	"github.com/even-keel/evenkeel/storage"
+	"github.com/even-keel/evenkeel/storage/embedded"
+	"github.com/even-keel/evenkeel/storage/etcd"
 )
 
+// serveFlags are what `evenkeel serve` can be told.
+type serveFlags struct {
+	dataDir    string
+	listen     string
+	kubeconfig string
+	storage    choice
+	etcd       etcd.Options
+	etcdFiles  etcd.TLSFiles
+	tokenFile  string
+}
+
 func newServe(a *app) *cobra.Command {
-	return &cobra.Command{
+	f := &serveFlags{storage: newChoice("embedded", "embedded", "memory", "etcd")}
+	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Run the control plane (not built yet)",
-		Long: `Serve will run the control plane: the API server, the built-in controllers,
-the scheduler and a node agent. None of it is built yet; for now this command
-says so and fails.`,
-		Example: `  evenkeel serve
-  evenkeel serve --log-level debug --log-format json`,
+		Short: "Run the API server",
+		Long: `Serve runs the API server: the Kubernetes API on the built-in kinds. It makes its
+certificates on the first start, writes a kubeconfig for its administrator, and
+prints how to use it. Controllers, scheduler and nodes are not built yet.`,
+		Example: `  evenkeel serve                                   data in ` + "~/.local/share/evenkeel" + `
+  evenkeel serve --storage memory --listen 127.0.0.1:0
+  evenkeel serve --storage etcd --etcd-endpoints https://10.0.0.5:2379 --etcd-cafile ca.pem`,
 		Args: noArgs,
-		RunE: run(func(*cobra.Command) error { return serve(a) }),
+		RunE: run(func(cmd *cobra.Command) error { return serve(cmd.Context(), a.logger(), cmd.OutOrStdout(), f) }),
+	}
+	flags := cmd.Flags()
+	dataDir, _ := defaultDataDir(os.Getenv) // without one the flag must be given
+	flags.StringVar(&f.dataDir, "data-dir", dataDir, "where certificates, kubeconfig and the embedded store are kept")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:6443", "the host and port to listen on; port 0 takes a free one")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "where to write the administrator's kubeconfig (default DATA-DIR/"+adminKubeconfig+")")
+	flags.Var(&f.storage, "storage", "where objects are kept")
+	flags.StringSliceVar(&f.etcd.Endpoints, "etcd-endpoints", nil, "URLs of the etcd cluster, with --storage etcd")
+	flags.StringVar(&f.etcd.Prefix, "etcd-prefix", "", "what all keys in etcd begin with (default /evenkeel/)")
+	flags.StringVar(&f.etcdFiles.CA, "etcd-cafile", "", "the CA that etcd's certificates are checked against")
+	flags.StringVar(&f.etcdFiles.Cert, "etcd-certfile", "", "the client certificate for etcd")
+	flags.StringVar(&f.etcdFiles.Key, "etcd-keyfile", "", "the key of the client certificate for etcd")
+	flags.StringVar(&f.tokenFile, "token-auth-file", "", "a CSV file of token,user,uid,\"group1,group2\"")
+	return cmd
+}
+
+// serve runs the server until ctx ends.
+func serve(ctx context.Context, log *slog.Logger, out io.Writer, f *serveFlags) (err error) {
+	started := time.Now()
+	if f.dataDir == "" {
+		return nextStep{errors.New("serve: there is no home directory to keep data in"), "Say where with --data-dir."}
+	}
+	listener, err := net.Listen("tcp", f.listen)
+	if err != nil {
+		return nextStep{fmt.Errorf("serve: %w", err), "Is another server running? Choose another address with --listen, for example --listen 127.0.0.1:0."}
+	}
+	defer func() { _ = listener.Close() }()
+	store, err := f.openStore(ctx, log)
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+
+	config, credentials, err := f.config(listener, log)
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	config.Store = store
+	s := server.New(config)
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-s.Ready():
+	}
+	if err := f.announce(out, listener, credentials); err != nil {
+		log.Error("the kubeconfig was not written", "error", err)
+	}
+	log.Info("ready", "address", listener.Addr().String(), "storage", f.storage.value, "took", time.Since(started).Round(time.Millisecond))
+	return <-done
+}
+
+func (f *serveFlags) openStore(ctx context.Context, log *slog.Logger) (storage.Store, error) {
+	switch f.storage.value {
+	case "memory":
+		return embedded.Open(embedded.Options{Memory: true, Logger: log})
+	case "etcd":
+		if len(f.etcd.Endpoints) == 0 {
+			return nil, nextStep{errors.New("--storage etcd needs to know where etcd is"), "Say so with --etcd-endpoints, for example --etcd-endpoints http://127.0.0.1:2379."}
+		}
+		var err error
+		if f.etcd.TLS, err = f.etcdFiles.Config(); err != nil {
+			return nil, err
+		}
+		return etcd.Open(ctx, f.etcd)
+	}
+	return embedded.Open(embedded.Options{Dir: filepath.Join(f.dataDir, "store"), Logger: log})
+}
+
+// config says who is let in, and what is there from the start.
+func (f *serveFlags) config(listener net.Listener, log *slog.Logger) (server.Config, *auth.Credentials, error) {
+	host, _, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		return server.Config{}, nil, err
+	}
+	credentials, err := auth.OpenCredentials(filepath.Join(f.dataDir, "pki"), auth.CredentialOptions{Hosts: []string{host}})
+	if err != nil {
+		return server.Config{}, nil, err
+	}
+	tokens, err := auth.NewTokenIssuer(auth.IssuerOptions{Key: credentials.SigningKey})
+	if err != nil {
+		return server.Config{}, nil, err
+	}
+	checkers := []auth.TokenChecker{tokens}
+	if f.tokenFile != "" {
+		static, err := auth.ReadTokenFile(f.tokenFile)
+		if err != nil {
+			return server.Config{}, nil, err
+		}
+		checkers = append([]auth.TokenChecker{static}, checkers...)
+	}
+	objects := bootstrap.Options{ClientCA: credentials.CAPEM, RootCA: credentials.CAPEM}
+	documents, err := openID(tokens, listener)
+	return server.Config{
+		Listener:      listener,
+		TLS:           auth.ServerTLS(credentials.Serving, credentials.Pool()),
+		Authenticator: auth.Union(auth.ClientCertificates(time.Now), auth.BearerTokens(checkers...)),
+		Authorizer:    auth.MastersOnly(),
+		Tokens:        tokens,
+		ReviewToken:   reviewer(checkers),
+		Documents:     documents,
+		Bootstrap:     bootstrap.Objects(objects),
+		Version:       readVersion().Info,
+		Logger:        log,
+	}, credentials, err
+}
+
+// openID returns the documents by which others verify our tokens.
+func openID(tokens *auth.TokenIssuer, listener net.Listener) (map[string][]byte, error) {
+	const keysPath = "/openid/v1/jwks"
+	keys, err := tokens.JWKS()
+	if err != nil {
+		return nil, err
+	}
+	configuration, err := tokens.OpenIDConfiguration("https://" + listener.Addr().String() + keysPath)
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]byte{keysPath: keys, "/.well-known/openid-configuration": configuration}, nil
+}
+
+// reviewer knows the users of all tokens.
+func reviewer(checkers []auth.TokenChecker) func(context.Context, string, []string) (auth.User, []string, error) {
+	return func(_ context.Context, token string, audiences []string) (auth.User, []string, error) {
+		for _, c := range checkers {
+			user, ok, err := c.CheckToken(token)
+			if err != nil {
+				return auth.User{}, nil, err
+			}
+			if ok {
+				return user, audiences, nil
+			}
+		}
+		return auth.User{}, nil, errors.New("the token is unknown")
 	}
 }
 
-func serve(a *app) error {
-	v := readVersion()
-	a.logger().Debug("nothing to start", "version", v.Evenkeel, "kubernetes", v.Kubernetes)
-	return nextStep{
-		error: errors.New("serve: the API server is not built yet"),
-		next:  "What works today is storage, as Go packages: docs/storage.md shows how to use them.",
+// announce writes the kubeconfig and says how to use it.
+func (f *serveFlags) announce(out io.Writer, listener net.Listener, credentials *auth.Credentials) error {
+	path := f.kubeconfig
+	if path == "" {
+		path = filepath.Join(f.dataDir, adminKubeconfig)
 	}
+	url := "https://" + reachable(listener.Addr().String())
+	if err := auth.WriteKubeconfig(path, credentials.Kubeconfig(url)); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "Serving the Kubernetes API at %s\n\n  export KUBECONFIG=%s\n  kubectl get namespaces\n\n", url, quoted(path))
+	return err
+}
+
+// reachable turns the address of all interfaces into one that can be dialled.
+func reachable(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// quoted is a path as a shell wants it.
+func quoted(path string) string {
+	if strings.ContainsAny(path, " '\"$&;()*?") {
+		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	}
+	return path
 }

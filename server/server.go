@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/version"
 
@@ -42,7 +43,7 @@ type Config struct {
 	ReviewToken rest.TokenReviewer
 	// Documents are served as they are, by their path, to everybody.
 	Documents map[string][]byte
-	// Bootstrap are objects that are made if they do not exist, in their order.
+	// Bootstrap are objects that are made if they do not exist, in no order.
 	Bootstrap []runtime.Object
 	// ForNamespace returns what every namespace has; nil means nothing.
 	ForNamespace func(namespace string) []runtime.Object
@@ -165,12 +166,19 @@ func (s *Server) listen(h *http.Server) error {
 	return h.ServeTLS(s.config.Listener, "", "")
 }
 
+// bootstrapAtOnce is how many of the first objects are made at the same time:
+// they share the store's syncs.
+const bootstrapAtOnce = 64
+
 // bootstrap makes the objects that are there from the start.
 func (s *Server) bootstrap(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(bootstrapAtOnce)
 	for _, obj := range s.config.Bootstrap {
-		if err := s.api.Ensure(ctx, obj); err != nil {
-			return fmt.Errorf("make the first objects: %w", err)
-		}
+		g.Go(func() error { return s.api.Ensure(ctx, obj) })
 	}
-	return nil
+	if err := g.Wait(); err != nil {
+		return fmt.Errorf("make the first objects: %w", err)
+	}
+	return s.api.RepairServices()
 }

@@ -22,7 +22,6 @@ func main() {
 	setVersion()
 	logging := flag.NewFlagSet("logging", flag.ContinueOnError)
 	klog.InitFlags(logging)
-	defer klog.Flush()
 	_ = logging.Set("v", cmd.GetLogVerbosity(os.Args)) // for what is logged before flags are parsed
 
 	command := cmd.NewDefaultKubectlCommand()

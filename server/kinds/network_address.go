@@ -30,8 +30,8 @@ func ipAddressKind() *Kind {
 		Columns: []metav1.TableColumnDefinition{
 			nameColumn(),
 			column("ParentRef", "The object that the address belongs to."),
-			ageColumn(),
 		},
+		// The real server's rows have a cell more than there are columns.
 		Cells: cells(func(a *networkingv1.IPAddress, now metav1.Time) []any {
 			return []any{a.Name, ipAddressParent(a.Spec.ParentRef), translateTimestampSince(a.CreationTimestamp, now)}
 		}),

@@ -128,7 +128,7 @@ func validateNetworkPolicyPort(p *problems, port *networkingv1.NetworkPolicyPort
 			return
 		}
 		if *port.EndPort < port.Port.IntVal {
-			p.invalid(end, *port.EndPort, "must be greater than or equal to `port`")
+			p.invalid(end, port.Port.IntVal, "must be greater than or equal to `port`")
 		}
 		p.invalid(end, *port.EndPort, validation.IsValidPortNum(int(*port.EndPort))...)
 	default:

@@ -92,7 +92,7 @@ func TestNetworkPolicies(t *testing.T) {
 		"ports": {resource: "networkpolicies", doc: `{"spec":{"egress":[{"ports":[{"endPort":1},{"port":"http","endPort":1},{"port":80,"endPort":8},{"port":0,"protocol":"X"}]}]}}`, want: []string{
 			"spec.egress[0].ports[0].endPort: Invalid value: 1: may not be specified when `port` is not specified",
 			"spec.egress[0].ports[1].endPort: Invalid value: 1: may not be specified when `port` is non-numeric",
-			"spec.egress[0].ports[2].endPort: Invalid value: 8: must be greater than or equal to `port`",
+			"spec.egress[0].ports[2].endPort: Invalid value: 80: must be greater than or equal to `port`",
 			`spec.egress[0].ports[3].port: Invalid value: 0: must be between 1 and 65535, inclusive`,
 			`spec.egress[0].ports[3].protocol: Unsupported value: "X": supported values: "TCP", "UDP", "SCTP"`,
 		}},

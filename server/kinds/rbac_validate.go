@@ -56,9 +56,6 @@ func validateRBACRule(p *problems, rule *rbacv1.PolicyRule, namespaced bool, pat
 	if len(rule.Resources) == 0 {
 		p.required(path.Child("resources"), "resource rules must supply at least one resource")
 	}
-	if len(rule.ResourceNames) > 0 && len(rule.Resources) > 1 {
-		p.required(path.Child("resourceNames"), "resource names cannot apply to multiple resources")
-	}
 }
 
 func validateRoleBinding(b *rbacv1.RoleBinding) field.ErrorList {
@@ -112,18 +109,9 @@ func validateRBACSubject(p *problems, s *rbacv1.Subject, namespaced bool, path *
 		if !namespaced {
 			p.nonEmpty(path.Child("namespace"), s.Namespace)
 		}
-	case rbacv1.UserKind:
-		validateRBACPerson(p, s, "user name cannot be empty", path)
-	case rbacv1.GroupKind:
-		validateRBACPerson(p, s, "group name cannot be empty", path)
+	case rbacv1.UserKind, rbacv1.GroupKind:
+		oneOf(p, path.Child("apiGroup"), s.APIGroup, rbacv1.GroupName)
 	default:
 		oneOf(p, path.Child("kind"), s.Kind, rbacv1.ServiceAccountKind, rbacv1.UserKind, rbacv1.GroupKind)
 	}
-}
-
-func validateRBACPerson(p *problems, s *rbacv1.Subject, noName string, path *field.Path) {
-	if s.Name == "" {
-		p.invalid(path.Child("name"), s.Name, noName)
-	}
-	oneOf(p, path.Child("apiGroup"), s.APIGroup, rbacv1.GroupName)
 }

@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -119,6 +120,7 @@ func runWorkloadCases(t *testing.T, cases map[string]workloadCase) {
 	t.Helper()
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
+			slices.Sort(c.want)
 			if d := cmp.Diff(c.want, workloadCauses(t, c)); d != "" {
 				t.Error(d)
 			}

@@ -228,7 +228,7 @@ func TestSchedules(t *testing.T) {
 		"1-2-3 * * * *":       "too many hyphens: 1-2-3",
 		"*/1/2 * * * *":       "too many slashes: */1/2",
 		"*/0 * * * *":         "step of range should be a positive number: */0",
-		"*/-1 * * * *":        "negative number (-1) not allowed: */-1",
+		"*/-1 * * * *":        "negative number (-1) not allowed: -1",
 		"* * * x *":           `failed to parse int from x: strconv.Atoi: parsing "x": invalid syntax`,
 		"@never":              "unrecognized descriptor: @never",
 		"@every x":            `failed to parse duration @every x: time: invalid duration "x"`,

@@ -10,12 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-)
-
-var (
-	podKind       = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
-	configMapKind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 )
 
 // aPod has about 1.5 kB in JSON, as a server sees it after defaulting.

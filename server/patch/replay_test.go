@@ -211,19 +211,6 @@ func normalize(entries any) {
 	})
 }
 
-func asMap(t testing.TB, v any) map[string]any {
-	t.Helper()
-	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := map[string]any{}
-	if err := json.Unmarshal(text, &m); err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
 // defaults fills in what the recorded kinds leave out, as the real server does.
 func defaults(obj runtime.Object) {
 	if ns, ok := obj.(*corev1.Namespace); ok {
