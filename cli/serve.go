@@ -139,6 +139,10 @@ func (f *serveFlags) config(listener net.Listener, log *slog.Logger) (server.Con
 		checkers = append([]auth.TokenChecker{static}, checkers...)
 	}
 	objects := bootstrap.Options{ClientCA: credentials.CAPEM, RootCA: credentials.CAPEM}
+	first := bootstrap.Objects(objects)
+	for _, namespace := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
+		first = append(first, bootstrap.ForNamespace(namespace, objects)...)
+	}
 	documents, err := openID(tokens, listener)
 	return server.Config{
 		Listener:      listener,
@@ -148,7 +152,7 @@ func (f *serveFlags) config(listener net.Listener, log *slog.Logger) (server.Con
 		Tokens:        tokens,
 		ReviewToken:   reviewer(checkers),
 		Documents:     documents,
-		Bootstrap:     bootstrap.Objects(objects),
+		Bootstrap:     first,
 		Version:       readVersion().Info,
 		Logger:        log,
 	}, credentials, err

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -45,14 +46,14 @@ type Config struct {
 	Documents map[string][]byte
 	// Bootstrap are objects that are made if they do not exist, in no order.
 	Bootstrap []runtime.Object
-	// ForNamespace returns what every namespace has; nil means nothing.
-	ForNamespace func(namespace string) []runtime.Object
 	// Version is what /version answers.
 	Version version.Info
 	// Services says which addresses and ports services get.
 	Services rest.ServiceRange
 	// Limits bound what clients can take; zero fields mean the defaults.
 	Limits Limits
+	// EventLife is how long events are kept; zero is an hour.
+	EventLife time.Duration
 	// Now is the clock; nil is the system's.
 	Now    func() time.Time
 	Logger *slog.Logger
@@ -96,7 +97,7 @@ func (s *Server) Run(ctx context.Context) error {
 		Store: s.config.Store, Hub: s.hub, Kinds: kinds.All(), Scheme: kinds.Scheme(), Logger: s.log, Now: s.config.Now,
 		Address: cmp.Or(s.config.Address, s.config.Listener.Addr().String()), Tokens: s.config.Tokens,
 		Authorizer: s.config.Authorizer, ReviewToken: s.config.ReviewToken,
-		Services: s.config.Services, ForNamespace: s.config.ForNamespace,
+		Services: s.config.Services,
 	})
 	following, stopFollowing := context.WithCancel(context.WithoutCancel(ctx))
 	followed := make(chan error, 1)
@@ -133,6 +134,9 @@ func (s *Server) serve(ctx context.Context, followed chan error) error {
 	}
 	served := make(chan error, 1)
 	go func() { served <- s.listen(h) }()
+	var chores sync.WaitGroup
+	defer chores.Wait()
+	chores.Go(func() { s.expireEvents(watches) })
 	s.ready.Store(true)
 	close(s.serving)
 
@@ -157,6 +161,25 @@ func (s *Server) serve(ctx context.Context, followed chan error) error {
 		failure = err
 	}
 	return failure
+}
+
+// expireEvery is how often old events are looked for.
+const expireEvery = time.Minute
+
+// expireEvents deletes old events until ctx ends.
+func (s *Server) expireEvents(ctx context.Context) {
+	tick := time.NewTicker(expireEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := s.api.ExpireEvents(ctx, cmp.Or(s.config.EventLife, time.Hour)); err != nil {
+				s.log.Warn("old events were not deleted", "error", err)
+			}
+		}
+	}
 }
 
 func (s *Server) listen(h *http.Server) error {

@@ -165,6 +165,9 @@ func (p Policy) checkKubernetes(t tree) []string {
 	var found []string
 	first := map[string]string{} // version to where it was first seen
 	for _, m := range t.modules {
+		if slices.Contains(p.Peers, m.folder) {
+			continue
+		}
 		for _, r := range m.requires {
 			if !below("k8s.io", r.path) || belowAny(notStaging, r.path) {
 				continue

@@ -28,6 +28,7 @@ func serviceKind() *Kind {
 			{Name: "proxy", GVK: corev1.SchemeGroupVersion.WithKind("ServiceProxyOptions"), Verbs: proxyVerbs()},
 		},
 		Default:        each(defaultService),
+		PrepareCreate:  each(dropInternalPolicy),
 		PrepareUpdate:  eachPair(dropTypeDependent),
 		Validate:       check(validateService),
 		ValidateCreate: check(func(s *corev1.Service) field.ErrorList { return validateServiceAddresses(s, nil) }),
@@ -150,6 +151,16 @@ func dropTypeDependent(svc, old *corev1.Service) {
 	}
 	if s.Type != corev1.ServiceTypeLoadBalancer {
 		svc.Status.LoadBalancer = corev1.LoadBalancerStatus{}
+	}
+	dropInternalPolicy(svc)
+}
+
+// dropInternalPolicy drops a good policy that means nothing for an external
+// name; a bad one is for validation to tell.
+func dropInternalPolicy(svc *corev1.Service) {
+	if p := svc.Spec.InternalTrafficPolicy; isExternalName(svc) && p != nil &&
+		(*p == corev1.ServiceInternalTrafficPolicyCluster || *p == corev1.ServiceInternalTrafficPolicyLocal) {
+		svc.Spec.InternalTrafficPolicy = nil
 	}
 }
 

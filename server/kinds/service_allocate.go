@@ -1,7 +1,6 @@
 package kinds
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -11,25 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Errors that the functions of [ServicePool] return for what they cannot give;
-// clients see their texts.
 var (
-	ErrServiceIPTaken     = errors.New("provided IP is already allocated")
-	ErrServicePortTaken   = errors.New("provided port is already allocated")
-	ErrServiceRangeFull   = errors.New("range is full")
 	serviceGroupKind      = schema.GroupKind{Kind: "Service"}
 	serviceIPFamilyPolicy = field.NewPath("spec", "ipFamilyPolicy")
 )
-
-// ErrServiceIPOutside is for an address that is not of the range.
-func ErrServiceIPOutside(ip, cidr string) error {
-	return fmt.Errorf("the provided IP (%v) is not in the valid range. The range of valid IPs is %s", ip, cidr)
-}
-
-// ErrServicePortOutside is for a port that is not of the range ("30000-32767").
-func ErrServicePortOutside(ports string) error {
-	return fmt.Errorf("provided port is not in the valid range. The range of valid ports is %s", ports)
-}
 
 // ServicePool hands out what services need, of one address family.
 type ServicePool struct {
@@ -74,18 +58,16 @@ func AllocateService(svc, old *corev1.Service, pool ServicePool) (ServiceClaims,
 
 // ReleaseService returns what old held and now, nil after a delete, does not.
 func ReleaseService(old, now *corev1.Service) ServiceClaims {
-	held, kept := heldBy(old), heldBy(now)
+	held, kept := HeldByService(old), HeldByService(now)
 	return ServiceClaims{
 		IPs:   slices.DeleteFunc(held.IPs, func(ip string) bool { return slices.Contains(kept.IPs, ip) }),
 		Ports: slices.DeleteFunc(held.Ports, func(port int32) bool { return slices.Contains(kept.Ports, port) }),
 	}
 }
 
-// HeldByService returns what a stored service holds; a server reads all of them
-// when it starts.
-func HeldByService(svc *corev1.Service) ServiceClaims { return heldBy(svc) }
-
-func heldBy(svc *corev1.Service) ServiceClaims {
+// HeldByService returns what a stored service, which may be nil, holds. A server
+// asks all services when it starts.
+func HeldByService(svc *corev1.Service) ServiceClaims {
 	var out ServiceClaims
 	if svc == nil {
 		return out

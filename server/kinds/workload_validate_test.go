@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// podTemplate is a template that is fine, with further fields of its spec.
+// workloadTemplate is a template that is fine, with further fields of its spec.
 func workloadTemplate(more string) string {
 	return `"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]` + more + `}}`
 }

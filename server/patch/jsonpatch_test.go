@@ -149,7 +149,7 @@ func TestPatchesAreRefused(t *testing.T) {
 		}
 		return `{"spec":{"containers":[{"name":"c","env":[` + strings.TrimSuffix(b.String(), ",") + `]}]}}`
 	}
-	pod := []byte(`{"metadata":{"finalizers":["f"]},"spec":{"containers":[{"name":"c"}],"volumes":[{"name":"v"}]}}`)
+	pod := []byte(`{"metadata":{"finalizers":[["f"]]},"spec":{"containers":[{"name":"c"}],"volumes":[{"name":"v"}]}}`)
 	tests := map[string]struct {
 		apply func() ([]byte, error)
 		want  error
@@ -202,14 +202,14 @@ func TestPatchesAreRefused(t *testing.T) {
 			func() ([]byte, error) { return Strategic(pod, []byte(`{bad`), &corev1.Pod{}) }, ErrInvalid,
 			"invalid character 'b' looking for beginning of object key string",
 		},
-		"strategic: bad directive": {
-			func() ([]byte, error) {
-				return Strategic(pod, []byte(`{"metadata":{"$deleteFromPrimitiveList/finalizers":{}}}`), &corev1.Pod{})
-			}, ErrInvalid, "invalid patch format of primitive list",
-		},
 		"strategic: keys not retained": {
 			func() ([]byte, error) {
 				return Strategic(pod, []byte(`{"spec":{"volumes":[{"name":"v","$retainKeys":["name"],"emptyDir":{}}]}}`), &corev1.Pod{})
+			}, ErrInvalid, "invalid patch format of retainKeys",
+		},
+		"strategic: lists of lists": {
+			func() ([]byte, error) {
+				return Strategic(pod, []byte(`{"metadata":{"finalizers":[["x"]]}}`), &corev1.Pod{})
 			}, ErrFailed, generic,
 		},
 		"strategic: too many items": {

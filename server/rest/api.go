@@ -44,8 +44,6 @@ type Config struct {
 	ReviewToken TokenReviewer
 	// Services says which addresses and ports services get.
 	Services ServiceRange
-	// ForNamespace returns what every namespace has; nil means nothing.
-	ForNamespace func(namespace string) []runtime.Object
 }
 
 // API serves the paths below /api and /apis. Make one with [New].

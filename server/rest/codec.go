@@ -158,17 +158,20 @@ func toStoredBytes(obj runtime.Object) ([]byte, error) {
 	return watch.Stored(out)
 }
 
+// decodedOnce returns a typed object that nobody shares.
+func (r *resource) decodedOnce(o *watch.Object) (runtime.Object, error) {
+	obj := r.kind.New()
+	if err := json.Unmarshal(o.AppendJSON(make([]byte, 0, o.Len())), obj); err != nil {
+		return nil, fmt.Errorf("decode %s %s/%s: %w", r.storage, o.Namespace, o.Name, err)
+	}
+	obj.GetObjectKind().SetGroupVersionKind(r.kind.GVK)
+	return obj, nil
+}
+
 // decoded returns the typed form of an object in its stored version. It is
 // shared: copy it before a change.
 func (r *resource) decoded(o *watch.Object) (runtime.Object, error) {
-	v, err := o.Derive(decodedKey{}, func(o *watch.Object) (any, error) {
-		obj := r.kind.New()
-		if err := json.Unmarshal(o.AppendJSON(nil), obj); err != nil {
-			return nil, fmt.Errorf("decode %s %s/%s: %w", r.storage, o.Namespace, o.Name, err)
-		}
-		obj.GetObjectKind().SetGroupVersionKind(r.kind.GVK)
-		return obj, nil
-	})
+	v, err := o.Derive(decodedKey{}, func(o *watch.Object) (any, error) { return r.decodedOnce(o) })
 	if err != nil {
 		return nil, err
 	}

@@ -182,7 +182,7 @@ func fieldBytes(n int) int {
 func (c *call) typedList(p page) (runtime.Object, error) {
 	objs := make([]runtime.Object, 0, len(p.objects))
 	for _, o := range p.objects {
-		obj, err := c.res.decoded(o)
+		obj, err := c.res.decodedOnce(o) // a long list is not worth keeping decoded
 		if err == nil {
 			obj, err = c.versioned(obj)
 		}
@@ -203,10 +203,8 @@ func (c *call) typedList(p page) (runtime.Object, error) {
 // fill makes a typed list; its items do not repeat their kind.
 func (c *call) fill(objs []runtime.Object, m metav1.ListMeta) (runtime.Object, error) {
 	list := c.res.newList()
-	for i, obj := range objs {
-		obj = obj.DeepCopyObject()
+	for _, obj := range objs {
 		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-		objs[i] = obj
 	}
 	if err := meta.SetList(list, objs); err != nil {
 		return nil, err
