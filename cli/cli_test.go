@@ -80,9 +80,9 @@ func TestErrors(t *testing.T) {
 				"Run 'evenkeel serve --help' for usage.\n"},
 		},
 		"serve says what is missing and what to do": {
-			args: []string{"serve"},
-			want: result{code: ExitFailure, stderr: "evenkeel: serve: the API server is not built yet\n" +
-				"What works today is storage, as Go packages: docs/storage.md shows how to use them.\n"},
+			args: []string{"serve", "--storage", "etcd", "--listen", "127.0.0.1:0"},
+			want: result{code: ExitFailure, stderr: "evenkeel: serve: --storage etcd needs to know where etcd is\n" +
+				"Say so with --etcd-endpoints, for example --etcd-endpoints http://127.0.0.1:2379.\n"},
 		},
 	}
 	for name, tt := range tests {
@@ -103,7 +103,7 @@ func TestHelp(t *testing.T) {
 		"no arguments":      {nil, []string{"Usage:\n  evenkeel [command]", "  serve ", "  version ", "--log-level debug|info|warn|error"}},
 		"--help":            {[]string{"--help"}, []string{"Usage:\n  evenkeel [command]"}},
 		"help":              {[]string{"help"}, []string{"Usage:\n  evenkeel [command]"}},
-		"help of a command": {[]string{"help", "serve"}, []string{"Usage:\n  evenkeel serve", "Examples:\n  evenkeel serve", "None of it is built yet"}},
+		"help of a command": {[]string{"help", "serve"}, []string{"Usage:\n  evenkeel serve", "Examples:\n  evenkeel serve", "--data-dir"}},
 		"command --help":    {[]string{"version", "--help"}, []string{"Examples:\n  evenkeel version", "-o, --output text|json"}},
 	}
 	for name, tt := range tests {
@@ -152,16 +152,16 @@ func TestLogFlags(t *testing.T) {
 		args []string
 		want func(line string) bool
 	}{
-		"quiet by default":        {nil, func(l string) bool { return strings.HasPrefix(l, "evenkeel: ") }},
-		"json off a terminal":     {[]string{"--log-level=debug"}, func(l string) bool { return json.Valid([]byte(l)) }},
-		"json when asked for":     {[]string{"--log-level=debug", "--log-format=json"}, func(l string) bool { return json.Valid([]byte(l)) }},
-		"text when asked for":     {[]string{"--log-level=debug", "--log-format=text"}, func(l string) bool { return strings.Contains(l, " DEBUG nothing to start version=") }},
-		"a level that hides more": {[]string{"--log-level=error"}, func(l string) bool { return strings.HasPrefix(l, "evenkeel: ") }},
+		"json off a terminal":     {nil, func(l string) bool { return json.Valid([]byte(l)) && strings.Contains(l, `"msg":"ready"`) }},
+		"json when asked for":     {[]string{"--log-format=json"}, func(l string) bool { return json.Valid([]byte(l)) }},
+		"text when asked for":     {[]string{"--log-format=text"}, func(l string) bool { return strings.Contains(l, " INFO  ready address=") }},
+		"a level that hides more": {[]string{"--log-level=error"}, func(l string) bool { return l == "" }},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := evenkeel(t, append([]string{"serve"}, tt.args...)...)
-			first, _, _ := strings.Cut(got.stderr, "\n")
+			s := startServe(t, tt.args...)
+			s.stop(t)
+			first, _, _ := strings.Cut(s.stderr.String(), "\n")
 			if !tt.want(first) {
 				t.Errorf("first line on stderr is %q", first)
 			}

@@ -95,7 +95,7 @@ func serve(ctx context.Context, log *slog.Logger, out io.Writer, f *serveFlags) 
 	if err := f.announce(out, listener, credentials); err != nil {
 		log.Error("the kubeconfig was not written", "error", err)
 	}
-	log.Info("ready", "address", listener.Addr().String(), "storage", f.storage.value, "took", time.Since(started).Round(time.Millisecond))
+	log.Info("ready", "address", listener.Addr().String(), "storage", f.storage.value, "took", time.Since(started).Round(time.Millisecond).String())
 	return <-done
 }
 

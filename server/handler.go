@@ -13,7 +13,6 @@ import (
 
 	"github.com/even-keel/evenkeel/server/auth"
 	"github.com/even-keel/evenkeel/server/rest"
-	"github.com/even-keel/evenkeel/storage"
 )
 
 // bodyWithin is how long a client may take to send a request.
@@ -22,21 +21,12 @@ const bodyWithin = time.Minute
 // handler returns what answers all requests. Watches end with their context.
 func (s *Server) handler(watches context.Context) http.Handler {
 	g := newGate(s.config.Limits)
-	mux := http.NewServeMux()
-	for _, path := range []string{"/healthz", "/livez", "/readyz"} {
-		mux.HandleFunc(path, s.serveHealth)
-		mux.HandleFunc(path+"/", s.serveHealth)
-	}
-	mux.HandleFunc("/version", s.serveVersion)
-	mux.Handle("/metrics", s.meters.handler())
-	for path, body := range s.config.Documents {
-		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, body) })
-	}
-	mux.Handle("/", s.api)
+	routes := s.routes()
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-cache, private")
 		info := rest.Describe(r)
-		m := s.meters.begin(w, info)
+		m := s.meters.begin(w, s.api.Known(info))
 		defer m.end()
 		defer s.recover(m, r)
 		leave, ok := g.enter(r, info.Watch)
@@ -55,8 +45,46 @@ func (s *Server) handler(watches context.Context) http.Handler {
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyWithin))
 		}
 		if r = s.admit(m, r, info); r != nil {
-			mux.ServeHTTP(m, r)
+			routes(m, r)
 		}
+	})
+}
+
+// routes finds who answers a path. Paths are taken as they are: a ServeMux would
+// redirect those that are not clean, where the real server knows no such path.
+func (s *Server) routes() http.HandlerFunc {
+	exact := map[string]http.Handler{
+		"/version": http.HandlerFunc(s.serveVersion), "/version/": http.HandlerFunc(s.serveVersion),
+		"/metrics": s.meters.handler(),
+	}
+	for path, body := range s.config.Documents {
+		exact[path] = document(path, body)
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		if h, ok := exact[r.URL.Path]; ok {
+			h.ServeHTTP(w, r)
+			return
+		}
+		for _, c := range healthPaths {
+			if check, ok := strings.CutPrefix(r.URL.Path, c); ok && (check == "" || check[0] == '/') {
+				s.serveHealth(w, r, c[1:], strings.TrimPrefix(check, "/"))
+				return
+			}
+		}
+		s.api.ServeHTTP(w, r)
+	}
+}
+
+// document answers with the same bytes to everybody.
+func document(path string, body []byte) http.Handler {
+	media := "application/json"
+	if strings.HasSuffix(path, "/jwks") {
+		media = "application/jwk-set+json"
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Cache-Control", "public, max-age=3600")
+		w.Header().Set("Content-Type", media)
+		_, _ = w.Write(body)
 	})
 }
 
@@ -96,66 +124,16 @@ func (s *Server) recover(m *meter, r *http.Request) {
 	rest.SendError(m, r, apierrors.NewInternalError(fmt.Errorf("the server panicked: this is a bug of evenkeel")))
 }
 
-// serveHealth answers whether the server lives, or is ready.
-func (s *Server) serveHealth(w http.ResponseWriter, r *http.Request) {
-	checks := []struct {
-		name string
-		err  error
-	}{{"ping", nil}, {"storage", s.storageHealth(r.Context())}}
-	if strings.HasPrefix(r.URL.Path, "/readyz") {
-		var err error
-		if !s.ready.Load() {
-			err = fmt.Errorf("the server is starting or stopping")
-		}
-		checks = append(checks, struct {
-			name string
-			err  error
-		}{"serving", err})
+func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet {
+		rest.SendError(w, r, rest.ErrMethodNotAllowed())
+		return
 	}
-	name := strings.TrimPrefix(r.URL.Path, "/")
-	var lines strings.Builder
-	failed := false
-	for _, c := range checks {
-		if c.err != nil {
-			failed = true
-			fmt.Fprintf(&lines, "[-]%s failed: %v\n", c.name, c.err)
-		} else {
-			fmt.Fprintf(&lines, "[+]%s ok\n", c.name)
-		}
-	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	switch {
-	case failed:
-		w.WriteHeader(http.StatusInternalServerError)
-		fmt.Fprintf(w, "%s%s check failed\n", &lines, name)
-	case r.URL.Query().Has("verbose"):
-		fmt.Fprintf(w, "%s%s check passed\n", &lines, name)
-	default:
-		fmt.Fprint(w, "ok")
-	}
-}
-
-func (s *Server) storageHealth(ctx context.Context) error {
-	checker, ok := s.config.Store.(storage.HealthChecker)
-	if !ok {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	return checker.Health(ctx)
-}
-
-func (s *Server) serveVersion(w http.ResponseWriter, _ *http.Request) {
 	body, err := json.MarshalIndent(s.config.Version, "", "  ")
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	sendJSON(w, body)
-}
-
-func sendJSON(w http.ResponseWriter, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(body)
 }

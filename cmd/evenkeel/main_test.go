@@ -66,8 +66,8 @@ func TestBinary(t *testing.T) {
 	})
 
 	t.Run("exits with the code of the command", func(t *testing.T) {
-		for args, want := range map[string]int{"version": 0, "serve": 1, "verison": 2} {
-			out, err := exec.Command(evenkeel, args).CombinedOutput()
+		for args, want := range map[string]int{"version": 0, "serve --listen nowhere": 1, "verison": 2} {
+			out, err := exec.Command(evenkeel, strings.Fields(args)...).CombinedOutput()
 			if got := exitCode(t, err); got != want {
 				t.Errorf("evenkeel %s: exit code %d, want %d", args, got, want)
 			}

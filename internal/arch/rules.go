@@ -118,6 +118,7 @@ var Evenkeel = Policy{
 		{Folder: "evenkeeltest", May: bothHalves, Gives: "a real server in the test's own process"},
 		{Folder: "cli", May: public, Gives: "the subcommands"},
 		{Folder: "cmd/evenkeel", May: public, Gives: "the binary: signals and an exit code around cli"},
+		{Folder: "cmd/evenkeel-kubectl", Gives: "kubectl, a binary beside ours: linked into it, it would slow the server"},
 
 		{Folder: "internal/arch", Gives: "this table, as a test"},
 		{Folder: "examples/...", May: slices.Concat(public, []string{"examples/..."}),

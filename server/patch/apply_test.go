@@ -152,7 +152,7 @@ func TestOwnersInOtherVersions(t *testing.T) {
 			live.UID = "u"
 			live.ManagedFields = []metav1.ManagedFieldsEntry{{
 				Manager: "old", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: v1.String(), Time: &now, FieldsType: "FieldsV1",
-				FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:maxReplicas":{},"f:minReplicas":{}}}`)},
+				FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:maxReplicas":{},"f:minReplicas":{}}}`),
 			}}
 			obj := live.DeepCopy()
 			obj.Spec.MaxReplicas = 4

@@ -171,7 +171,7 @@ func (f *Fields) create(obj runtime.Object, manager string) bool {
 	if err != nil {
 		return false
 	}
-	if len(set) == len("{}") {
+	if set == nil {
 		accessor.SetManagedFields(nil)
 		return true
 	}
@@ -182,7 +182,7 @@ func (f *Fields) create(obj runtime.Object, manager string) bool {
 	accessor.SetManagedFields([]metav1.ManagedFieldsEntry{{
 		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate,
 		APIVersion: f.endpoint.Kind.GroupVersion().String(), Subresource: f.endpoint.Subresource,
-		Time: &now, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: set},
+		Time: &now, FieldsType: "FieldsV1", FieldsV1: set,
 	}})
 	return true
 }
@@ -210,6 +210,7 @@ func (f *Fields) Apply(live runtime.Object, doc []byte, manager string, force bo
 			return nil, err
 		}
 	}
+	live = withKind(live, f.endpoint.Kind)
 	if work, _ := f.checked().check(live); work > maxSorted || sortingOf(wanted) > maxSorted {
 		return nil, tooLarge("%v to be tracked", errSorting)
 	}
@@ -231,9 +232,7 @@ func dropForeign(live, obj runtime.Object) {
 	}
 	size := 0
 	for _, e := range accessor.GetManagedFields() {
-		if e.FieldsV1 != nil {
-			size += len(e.FieldsV1.Raw)
-		}
+		size += int(e.FieldsV1.GetRawReader().Size())
 	}
 	was, err := meta.Accessor(live)
 	if err == nil && size > maxForeign && !sameEntries(accessor.GetManagedFields(), was.GetManagedFields()) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
@@ -316,15 +317,17 @@ func (w *setWriter) release() {
 	}
 }
 
-// added returns the field set of what a new object has beyond an empty one.
-func (s *shape) added(obj reflect.Value, m *mask) ([]byte, error) {
+// added returns the field set of what a new object has beyond an empty one, or
+// nil if that is nothing.
+func (s *shape) added(obj reflect.Value, m *mask) (*metav1.FieldsV1, error) {
 	w := writers.Get().(*setWriter)
 	defer w.release()
 	s.fill()
 	w.out = append(w.out, '{')
-	if _, err := w.record(obj, s, zeroed, m); err != nil {
+	if _, err := w.record(obj, s, zeroed, m); err != nil || len(w.out) == len("{") {
 		return nil, err
 	}
-	w.out = append(w.out, '}')
-	return slices.Clone(w.out), nil
+	set := &metav1.FieldsV1{}
+	set.SetRawBytes(append(w.out, '}')) // which copies them
+	return set, nil
 }

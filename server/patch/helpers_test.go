@@ -118,7 +118,7 @@ func owned(obj runtime.Object) []string {
 	var all []string
 	for _, e := range entriesOf(obj) {
 		all = append(all, fmt.Sprintf("%s %s %q %s %s %s", e.Manager, e.Operation, e.Subresource, e.APIVersion,
-			e.Time.UTC().Format(time.RFC3339), e.FieldsV1.Raw))
+			e.Time.UTC().Format(time.RFC3339), e.FieldsV1.GetRawString()))
 	}
 	return all
 }
@@ -137,7 +137,7 @@ func paths(t testing.TB, entries []metav1.ManagedFieldsEntry) []string {
 	var all []string
 	for _, e := range entries {
 		var set fieldpath.Set
-		if err := set.FromJSON(strings.NewReader(string(e.FieldsV1.Raw))); err != nil {
+		if err := set.FromJSON(e.FieldsV1.GetRawReader()); err != nil {
 			t.Fatal(err)
 		}
 		set.Iterate(func(p fieldpath.Path) {

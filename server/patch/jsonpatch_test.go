@@ -237,6 +237,14 @@ func TestPatchesAreRefused(t *testing.T) {
 
 const generic = "the server rejected our request due to an error in our request"
 
+// Brackets in texts do not nest.
+func TestDepthIsNotThatOfTexts(t *testing.T) {
+	text := `{"a":"\\\"` + strings.Repeat(`[`, 2*MaxDepth) + `","b":"\\"}`
+	if _, err := Merge([]byte(`{}`), []byte(text)); err != nil {
+		t.Error(err)
+	}
+}
+
 // What is within the limits must pass.
 func TestLargePatchesAreTaken(t *testing.T) {
 	var ops []string

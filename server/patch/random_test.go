@@ -110,7 +110,7 @@ func (f *filler) special(p any) bool {
 	case *runtime.RawExtension:
 		p.Raw = [][]byte{[]byte(`{"a":{"b":1}}`), []byte(`{}`), []byte(`["x"]`), []byte(`"s"`), []byte(`null`)}[f.IntN(5)]
 	case *metav1.FieldsV1:
-		p.Raw = []byte(`{}`)
+		p.SetRawString(`{}`)
 	case *metav1.TypeMeta, *[]metav1.ManagedFieldsEntry:
 	default:
 		return false

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
@@ -20,7 +19,7 @@ import (
 // answer sends a stored object. Its own bytes are sent if they are what the
 // client wants.
 func (c *call) answer(code int, o *watch.Object) error {
-	if c.out.as == "" && c.res.version == nil && c.out.media == mediaJSON && !boolParam(c.query, "pretty") {
+	if c.out.as == "" && c.res.version == nil && c.out.media == mediaJSON && !c.out.pretty {
 		return c.send(code, mediaJSON, append(o.AppendJSON(make([]byte, 0, o.Len()+1)), '\n'))
 	}
 	obj, err := c.res.decoded(o)
@@ -48,26 +47,26 @@ func (c *call) answerObject(code int, obj runtime.Object) error {
 func (c *call) transform(obj runtime.Object) (runtime.Object, error) {
 	switch c.out.as {
 	case "PartialObjectMetadata":
-		return partial(obj)
+		return c.partial(obj)
 	case "Table":
 		return c.table([]runtime.Object{obj}, metav1.ListMeta{ResourceVersion: resourceVersion(obj)})
 	case "PartialObjectMetadataList":
-		return nil, notAcceptable("only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf")
+		return nil, notAcceptable(fmt.Sprintf("you requested PartialObjectMetadataList, but the requested object is not a list (*%s.%s)", kindGroupName(c.res.kind.GVK.Group), c.res.kind.GVK.Kind))
 	}
 	return obj, nil
 }
 
 // sendObject encodes a typed object with its kind and sends it.
 func (c *call) sendObject(code int, obj runtime.Object) error {
-	body, err := c.encodeAs(c.out.media, obj)
+	body, err := c.encodeAs(c.out, obj)
 	if err != nil {
 		return err
 	}
 	return c.send(code, c.out.media, body)
 }
 
-func (c *call) encodeAs(media string, obj runtime.Object) ([]byte, error) {
-	switch media {
+func (c *call) encodeAs(as output, obj runtime.Object) ([]byte, error) {
+	switch as.media {
 	case mediaProto:
 		var out bytes.Buffer
 		if err := c.api.codec.proto.Encode(obj, &out); err != nil {
@@ -85,12 +84,10 @@ func (c *call) encodeAs(media string, obj runtime.Object) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if boolParam(c.query, "pretty") {
+	if as.pretty {
 		var out bytes.Buffer
-		if err := json.Indent(&out, body, "", "  "); err != nil {
-			return nil, err
-		}
-		body = out.Bytes()
+		err := json.Indent(&out, body, "", "  ")
+		return out.Bytes(), err
 	}
 	return append(body, '\n'), nil
 }
@@ -166,15 +163,12 @@ func (c *call) fail(err error) {
 	if s.Details != nil && s.Details.RetryAfterSeconds > 0 {
 		c.w.Header().Set("Retry-After", strconv.Itoa(int(s.Details.RetryAfterSeconds)))
 	}
-	media := c.out.media
-	if apierrors.IsNotAcceptable(err) {
-		media = mediaJSON
-	}
-	body, encodeErr := c.encodeAs(media, &s)
+	out := errorOutput(c.r)
+	body, encodeErr := c.encodeAs(out, &s)
 	if encodeErr != nil {
-		media, body = mediaJSON, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":500}`)
+		out.media, body = mediaJSON, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":500}`)
 	}
-	_ = c.send(int(s.Code), media, body)
+	_ = c.send(int(s.Code), out.media, body)
 }
 
 // success is the answer to a deletion or another deed without a result.

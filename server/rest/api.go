@@ -93,6 +93,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.serveOpenAPI(w, r)
 		return
 	}
+	if r.URL.Path == "/" {
+		a.serveIndex(w, r)
+		return
+	}
 	t, ok := parseTarget(r.URL.Path)
 	if !ok {
 		a.serveDiscovery(w, r)

@@ -2,10 +2,14 @@ package rest
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/even-keel/evenkeel/server/watch"
@@ -36,15 +40,10 @@ func (a *API) serveResource(w http.ResponseWriter, r *http.Request, t target) {
 
 func (c *call) serve() error {
 	res, known := c.api.registry.find(c.target.gv, c.target.resource)
-	if !known {
+	if group := c.target.gv.Group; !known && group != "" && !c.api.discovery.HasGroup(group) {
 		http.NotFound(c.w, c.r)
 		return nil
 	}
-	out, err := negotiate(c.r, true)
-	if err != nil {
-		return err
-	}
-	c.out = out
 	if res == nil {
 		return errNoSuchResource()
 	}
@@ -52,11 +51,21 @@ func (c *call) serve() error {
 	if err := c.checkScope(); err != nil {
 		return err
 	}
+	var err error
+	if c.out, err = negotiate(c.r, c.forms()); err != nil {
+		return err
+	}
+	if err := c.checkQuery(); err != nil {
+		return err
+	}
 	if c.target.subresource != "" {
 		return c.serveSubresource()
 	}
 	if res.kind.CreateOnly {
-		if c.r.Method != http.MethodPost || c.target.name != "" {
+		switch {
+		case c.target.name != "":
+			return errNoSuchResource()
+		case c.r.Method != http.MethodPost:
 			return errMethodNotAllowed()
 		}
 		return c.review()
@@ -65,6 +74,32 @@ func (c *call) serve() error {
 		return c.serveCollection()
 	}
 	return c.serveObject()
+}
+
+// forms are what the request's answer can be sent in.
+func (c *call) forms() []string {
+	if c.r.Method == http.MethodGet && c.target.name == "" {
+		return listMedia
+	}
+	return plainMedia
+}
+
+// checkQuery refuses what no request of any verb may ask for.
+func (c *call) checkQuery() error {
+	if c.target.name != "" {
+		if msgs := path.IsValidPathSegmentName(c.target.name); len(msgs) > 0 {
+			return apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", c.target.name, strings.Join(msgs, ";")))
+		}
+	}
+	if timeout := c.query.Get("timeout"); timeout != "" && !Describe(c.r).Watch {
+		if _, err := time.ParseDuration(timeout); err != nil {
+			return apierrors.NewBadRequest("invalid timeout specified in the request URL - " + err.Error())
+		}
+	}
+	if c.out.as != "Table" {
+		return nil
+	}
+	return checkIncludeObject(c.query.Get("includeObject"))
 }
 
 // checkScope refuses namespaces for what has none, and objects without theirs.

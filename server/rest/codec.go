@@ -1,14 +1,12 @@
 package rest
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -80,7 +78,7 @@ func (c *codec) decoder(media string) (runtime.Decoder, bool) {
 
 // decode reads a body that must hold an object of the kind. What a strict
 // reader finds wrong with it comes apart from errors.
-func (c *codec) decode(media string, body []byte, gvk schema.GroupVersionKind, into runtime.Object) (runtime.Object, []string, error) {
+func (c *codec) decode(media string, body []byte, gvk schema.GroupVersionKind, into runtime.Object) (runtime.Object, []error, error) {
 	decoder, ok := c.decoder(media)
 	if !ok {
 		return nil, nil, errUnknownFormat()
@@ -88,23 +86,14 @@ func (c *codec) decode(media string, body []byte, gvk schema.GroupVersionKind, i
 	obj, got, err := decoder.Decode(body, &gvk, into)
 	if err != nil {
 		if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil {
-			return checkKind(obj, got, gvk, strings.Split(errorList(strict), "\n"))
+			return checkKind(obj, got, gvk, strict.Errors())
 		}
 		return nil, nil, decodeError(err, got, gvk.Kind, body)
 	}
 	return checkKind(obj, got, gvk, nil)
 }
 
-// errorList joins the errors of a strict decoder by lines.
-func errorList(err interface{ Errors() []error }) string {
-	var lines []string
-	for _, e := range err.Errors() {
-		lines = append(lines, e.Error())
-	}
-	return strings.Join(lines, "\n")
-}
-
-func checkKind(obj runtime.Object, got *schema.GroupVersionKind, want schema.GroupVersionKind, strict []string) (runtime.Object, []string, error) {
+func checkKind(obj runtime.Object, got *schema.GroupVersionKind, want schema.GroupVersionKind, strict []error) (runtime.Object, []error, error) {
 	if got != nil && *got != want {
 		err := fmt.Errorf("converting (%s.%s) to (%s.%s): unknown conversion", got.Version, got.Kind, kindGroupName(want.Group), want.Kind)
 		return nil, nil, decodeError(err, got, want.Kind, nil)
@@ -123,16 +112,18 @@ func decodeError(err error, got *schema.GroupVersionKind, want string, body []by
 // summary is the beginning of a body that could not be read.
 func summary(body []byte) string {
 	const limit = 30
-	switch {
-	case len(body) == 0:
+	if len(body) == 0 {
 		return "<empty>"
-	case bytes.IndexFunc(body, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' }) >= 0:
-		return fmt.Sprintf("%x", body[:min(len(body), limit)])
-	case len(body) > limit:
-		return string(body[:limit]) + " ..."
-	default:
-		return string(body)
 	}
+	more := ""
+	format := "%x%s"
+	if body[0] == '{' {
+		format = "%s%s"
+	}
+	if len(body) > limit {
+		body, more = body[:limit], " ..."
+	}
+	return fmt.Sprintf(format, body, more)
 }
 
 // encode returns an object's JSON, as all answers and the store have it.
@@ -222,12 +213,12 @@ func (r *resource) protoBytes(o *watch.Object) ([]byte, error) {
 }
 
 // partial is what is left of an object when only its metadata is wanted.
-func partial(obj runtime.Object) (*metav1.PartialObjectMetadata, error) {
+func (c *call) partial(obj runtime.Object) (*metav1.PartialObjectMetadata, error) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return nil, err
 	}
 	p := meta.AsPartialObjectMetadata(m)
-	p.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"))
+	p.SetGroupVersionKind(c.metaKind("PartialObjectMetadata"))
 	return p, nil
 }

@@ -3,6 +3,7 @@ package rest
 import (
 	"errors"
 	"net/http"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,36 +66,37 @@ func (c *call) readObject(in intent) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.handleStrict(strict, in, c.res.gvk.Version); err != nil {
+	if err := c.handleStrict(strict, in); err != nil {
 		return nil, err
 	}
 	return c.res.toStored(obj)
 }
 
 // handleStrict refuses, reports or ignores what a strict decoder found.
-func (c *call) handleStrict(found []string, in intent, version string) error {
+func (c *call) handleStrict(found []error, in intent) error {
 	if len(found) == 0 {
 		return nil
 	}
 	switch in.fieldValidation {
 	case metav1.FieldValidationStrict:
 		gvk := c.res.gvk
-		return decodeError(runtime.NewStrictDecodingError(toErrors(found)), &gvk, gvk.Kind, nil)
+		return decodeError(runtime.NewStrictDecodingError(found), &gvk, gvk.Kind, nil)
 	case metav1.FieldValidationIgnore:
 	default:
-		for _, w := range found {
-			c.warn(w)
-		}
+		c.warnStrict(found)
 	}
 	return nil
 }
 
-func toErrors(texts []string) []error {
-	var errs []error
-	for _, t := range texts {
-		errs = append(errs, errors.New(t))
+// warnStrict reports what a strict decoder found, a line each.
+func (c *call) warnStrict(found []error) {
+	for _, err := range found {
+		text := strings.TrimPrefix(err.Error(), "yaml: ")
+		text = strings.TrimPrefix(text, "unmarshal errors:\n")
+		for line := range strings.SplitSeq(text, "\n") {
+			c.warn(strings.TrimSpace(line))
+		}
 	}
-	return errs
 }
 
 // createObject readies a new object and stores it, under another name if a
@@ -131,6 +133,9 @@ func (c *call) tryCreate(obj runtime.Object, in intent) (*watch.Object, error) {
 		}
 	}()
 	m := accessor(obj)
+	if rev, err := revision(m.GetResourceVersion()); err == nil && rev != 0 {
+		return nil, errors.New("resourceVersion should not be set on objects to be created")
+	}
 	c.target.name = m.GetName()
 	if existing := c.res.objects.Get(m.GetNamespace(), m.GetName()); existing != nil {
 		return nil, c.alreadyExists(existing)
@@ -161,9 +166,8 @@ func (c *call) alreadyExists(o *watch.Object) error {
 // not stored after all.
 func (c *call) prepareNew(obj runtime.Object, in intent) (release func(), err error) {
 	m := accessor(obj)
-	if m.GetResourceVersion() != "" {
-		return nil, apierrors.NewInternalError(errors.New("resourceVersion should not be set on objects to be created"))
-	}
+	wipeSystemFields(m)
+	c.dedupOwners(m, "")
 	k := c.res.kind
 	if k.Default != nil {
 		k.Default(obj)

@@ -1,7 +1,9 @@
 package rest
 
 import (
+	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/even-keel/evenkeel/server/discovery"
@@ -16,7 +18,7 @@ var openapiV2Proto = []string{
 
 // serveOpenAPI answers for the documents that describe the API.
 func (a *API) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
-	switch path := strings.TrimSuffix(r.URL.Path, "/"); {
+	switch path := r.URL.Path; {
 	case path == "/openapi/v2":
 		a.serveOpenAPIV2(w, r)
 	case path == "/openapi/v3":
@@ -91,9 +93,29 @@ func (c *call) sendKeeping(media string, body []byte) error {
 	return c.sendBody(http.StatusOK, media, body)
 }
 
+// serveIndex lists the paths that are there to be looked at.
+func (a *API) serveIndex(w http.ResponseWriter, r *http.Request) {
+	paths := []string{"/.well-known/openid-configuration", "/healthz", "/healthz/etcd", "/healthz/ping", "/livez", "/livez/etcd", "/livez/ping",
+		"/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/openid/v1/jwks", "/readyz", "/readyz/etcd", "/readyz/ping", "/version", "/apis", "/apis/", "/api"}
+	for _, res := range a.registry.all() {
+		prefix := "/apis/" + res.gvk.Group
+		if res.gvk.Group == "" {
+			prefix = "/api"
+		}
+		paths = append(paths, prefix, prefix+"/"+res.gvk.Version)
+	}
+	slices.Sort(paths)
+	body, err := json.MarshalIndent(map[string][]string{"paths": slices.Compact(paths)}, "", "  ")
+	if err != nil {
+		SendError(w, r, err)
+		return
+	}
+	_ = (&call{w: w, r: r}).sendKeeping(mediaJSON, body)
+}
+
 // serveDiscovery answers for the documents that say what is served.
 func (a *API) serveDiscovery(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+	if _, _, _, ok := a.discovery.Lookup(r.URL.Path, discovery.JSON); ok && r.Method != http.MethodGet && r.Method != http.MethodHead {
 		SendError(w, r, errMethodNotAllowed())
 		return
 	}
@@ -103,13 +125,22 @@ func (a *API) serveDiscovery(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		body, media, etag, ok := a.discovery.Lookup(r.URL.Path, form)
-		if ok {
+		switch {
+		case !ok:
+		case form == discovery.AggregatedJSON || form == discovery.AggregatedProtobuf:
 			sendTagged(w, r, media, etag, body)
+			return
+		default:
+			_ = (&call{w: w, r: r}).sendKeeping(media, body)
 			return
 		}
 	}
 	if _, _, _, ok := a.discovery.Lookup(r.URL.Path, discovery.JSON); ok {
-		SendError(w, r, notAcceptable("only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"))
+		SendError(w, r, onlyPlain())
+		return
+	}
+	if strings.HasPrefix(r.URL.Path, "/api/") {
+		SendError(w, r, errNoSuchResource())
 		return
 	}
 	if group, _, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/apis/"), "/"); ok && a.discovery.HasGroup(group) {

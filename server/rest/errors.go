@@ -25,6 +25,9 @@ func errNoSuchResource() error {
 	return routingError(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
 }
 
+// ErrMethodNotAllowed is the answer to a method that a path does not have.
+func ErrMethodNotAllowed() error { return errMethodNotAllowed() }
+
 func errMethodNotAllowed() error {
 	return routingError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "the server does not allow this method on the requested resource")
 }
@@ -69,6 +72,7 @@ func status(err error) metav1.Status {
 	case errors.Is(err, storage.ErrCompacted):
 		return expired(err.Error()).Status()
 	default:
-		return apierrors.NewInternalError(err).Status()
+		// As in the real server, what nobody foresaw has no reason.
+		return metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}
 	}
 }

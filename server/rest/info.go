@@ -2,10 +2,12 @@ package rest
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/even-keel/evenkeel/server/auth"
 )
@@ -58,6 +60,27 @@ func (i Info) Forbidden(user auth.User, reason string) error {
 	}}
 }
 
+// Known returns what may be counted of a request: names and methods that the
+// server does not know are the client's choice, and without end.
+func (a *API) Known(i Info) Info {
+	if !slices.Contains(knownVerbs, i.Verb) {
+		i.Verb = "other"
+	}
+	r, _ := a.registry.find(schema.GroupVersion{Group: i.Group, Version: i.Version}, i.Resource)
+	if r == nil {
+		i.Group, i.Version, i.Resource, i.Subresource = "", "", "", ""
+		return i
+	}
+	if sub := i.Subresource; sub != "status" && sub != "scale" && r.subresource(sub) == nil {
+		i.Subresource = ""
+	}
+	return i
+}
+
+var knownVerbs = []string{
+	"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "head", "options", "post", "put",
+}
+
 // MetricVerb is the verb as metrics have it.
 func (i Info) MetricVerb() string {
 	if i.Verb == "update" {
@@ -80,10 +103,6 @@ func (i Info) RequestKind() string {
 
 // SendError answers a request with an error.
 func SendError(w http.ResponseWriter, r *http.Request, err error) {
-	out, negotiateErr := negotiate(r, true)
-	if negotiateErr != nil {
-		out = output{media: mediaJSON}
-	}
-	c := &call{api: silent, w: w, r: r, out: output{media: out.media}}
+	c := &call{api: silent, w: w, r: r}
 	c.fail(err)
 }

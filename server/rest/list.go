@@ -212,9 +212,9 @@ func (p page) listMeta() metav1.ListMeta {
 // answerList sends a page in the form that the client wants.
 func (c *call) answerList(p page) error {
 	if c.out.as == "PartialObjectMetadata" {
-		return notAcceptable("only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf")
+		return notAcceptable(fmt.Sprintf("you requested PartialObjectMetadata, but the requested object is a list (*%s.%sList)", kindGroupName(c.res.kind.GVK.Group), c.res.kind.GVK.Kind))
 	}
-	if c.out.as == "" && !boolParam(c.query, "pretty") {
+	if c.out.as == "" && !c.out.pretty {
 		switch {
 		case c.out.media == mediaJSON && c.res.version == nil:
 			return c.sendJSONList(http.StatusOK, p)

@@ -195,7 +195,7 @@ func (c *call) typedList(p page) (runtime.Object, error) {
 	case "Table":
 		return c.table(objs, p.listMeta())
 	case "PartialObjectMetadataList":
-		return partialList(objs, p.listMeta())
+		return c.partialList(objs, p.listMeta())
 	}
 	return c.fill(objs, p.listMeta())
 }
@@ -220,11 +220,11 @@ func (c *call) fill(objs []runtime.Object, m metav1.ListMeta) (runtime.Object, e
 	return list, nil
 }
 
-func partialList(objs []runtime.Object, m metav1.ListMeta) (runtime.Object, error) {
+func (c *call) partialList(objs []runtime.Object, m metav1.ListMeta) (runtime.Object, error) {
 	list := &metav1.PartialObjectMetadataList{ListMeta: m, Items: []metav1.PartialObjectMetadata{}}
-	list.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadataList"))
+	list.SetGroupVersionKind(c.metaKind("PartialObjectMetadataList"))
 	for _, obj := range objs {
-		p, err := partial(obj)
+		p, err := c.partial(obj)
 		if err != nil {
 			return nil, err
 		}

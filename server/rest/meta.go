@@ -3,8 +3,11 @@ package rest
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -41,15 +44,41 @@ func generateName(base string) string {
 
 // fillSystemFields sets what nobody but the server may set on a new object.
 func (c *call) fillSystemFields(m metav1.Object) {
+	wipeSystemFields(m)
 	m.SetUID(uuid.NewUUID())
 	m.SetCreationTimestamp(metav1.NewTime(c.api.now()))
-	m.SetDeletionTimestamp(nil)
-	m.SetDeletionGracePeriodSeconds(nil)
-	m.SetSelfLink("")
-	m.SetGeneration(0)
 	if c.res.kind.HasGeneration {
 		m.SetGeneration(1)
 	}
+}
+
+// wipeSystemFields forgets what clients say about what is the server's to say.
+func wipeSystemFields(m metav1.Object) {
+	m.SetUID("")
+	m.SetCreationTimestamp(metav1.Time{})
+	m.SetDeletionTimestamp(nil)
+	m.SetDeletionGracePeriodSeconds(nil)
+	m.SetSelfLink("")
+}
+
+// dedupOwners drops owners that are named twice; when says after what.
+func (c *call) dedupOwners(m metav1.Object, when string) {
+	owners := m.GetOwnerReferences()
+	var kept []metav1.OwnerReference
+	var twice []string
+	for i, o := range owners {
+		if slices.ContainsFunc(owners[:i], func(p metav1.OwnerReference) bool { return equality.Semantic.DeepEqual(o, p) }) {
+			twice = append(twice, string(o.UID))
+		} else {
+			kept = append(kept, o)
+		}
+	}
+	if len(twice) == 0 {
+		return
+	}
+	m.SetOwnerReferences(kept)
+	slices.Sort(twice)
+	c.warn(".metadata.ownerReferences contains duplicate entries" + when + "; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: " + strings.Join(slices.Compact(twice), ", "))
 }
 
 // checkNamespace makes an object's namespace that of the request.
@@ -90,12 +119,28 @@ func (r *resource) validName() validation.ValidateNameFunc {
 	return validation.NameIsDNSSubdomain
 }
 
+// validateMeta checks metadata as kinds do: finalizers without a domain are
+// those that the system knows.
+func (r *resource) validateMeta(m metav1.Object) field.ErrorList {
+	errs := validation.ValidateObjectMetaAccessor(m, r.kind.Namespaced, r.validName(), metadataPath)
+	for i, name := range m.GetFinalizers() {
+		switch name {
+		case string(corev1.FinalizerKubernetes), metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents:
+			continue
+		}
+		if !strings.Contains(name, "/") {
+			errs = append(errs, field.Invalid(metadataPath.Child("finalizers").Index(i), name, "name is neither a standard finalizer name nor is it fully qualified"))
+		}
+	}
+	return errs
+}
+
 var metadataPath = field.NewPath("metadata")
 
 // validateNew checks a new object, first as its kind, then as any object.
 func (r *resource) validateNew(obj runtime.Object) error {
 	m := accessor(obj)
-	errs := validation.ValidateObjectMetaAccessor(m, r.kind.Namespaced, r.validName(), metadataPath)
+	errs := r.validateMeta(m)
 	rules := r.rules()
 	if rules.validate != nil {
 		errs = append(errs, rules.validate(obj)...)
@@ -125,7 +170,7 @@ func (r *resource) validateChange(obj, old runtime.Object, subresource string) e
 		}
 		return r.invalid(m.GetName(), errs)
 	}
-	errs = append(errs, validation.ValidateObjectMetaAccessor(m, r.kind.Namespaced, r.validName(), metadataPath)...)
+	errs = append(errs, r.validateMeta(m)...)
 	rules := r.rules()
 	if rules.validate != nil {
 		errs = append(errs, rules.validate(obj)...)

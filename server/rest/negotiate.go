@@ -22,10 +22,9 @@ const (
 type output struct {
 	media string
 	// as is the kind to transform objects into: "", Table, PartialObjectMetadata
-	// or PartialObjectMetadataList.
-	as string
-	// params are the media type's parameters, for discovery.
-	params map[string]string
+	// or PartialObjectMetadataList; version is the one of meta.k8s.io it is wanted in.
+	as, version string
+	pretty      bool
 }
 
 // accept is one of the media types that a client takes.
@@ -39,9 +38,12 @@ type accept struct {
 func parseAccept(r *http.Request) []accept {
 	var out []accept
 	for _, part := range strings.Split(strings.Join(r.Header.Values("Accept"), ","), ",") {
-		media, params, err := mime.ParseMediaType(part)
-		if err != nil {
+		if strings.TrimSpace(part) == "" {
 			continue
+		}
+		media, params, err := mime.ParseMediaType(part)
+		if err != nil { // such as a name with an @, which clients do send
+			media, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(part)), ";")
 		}
 		a := accept{media: media, params: params, q: 1}
 		if q, err := strconv.ParseFloat(params["q"], 64); err == nil {
@@ -75,30 +77,74 @@ func mediaFor(name string) (string, bool) {
 	return "", false
 }
 
+// plainMedia are the forms of single objects; lists may be streams, too.
+var (
+	plainMedia = []string{mediaJSON, mediaYAML, mediaProto}
+	listMedia  = append(plainMedia[:3:3], mediaJSON+";stream=watch", mediaProto+";stream=watch")
+)
+
+// onlyPlain is the answer to a client that wants objects turned into what they
+// cannot be turned into.
+func onlyPlain() error {
+	return notAcceptable("only the following media types are accepted: " + strings.Join(plainMedia, ", "))
+}
+
 // negotiate picks the first answer that a client takes and we can give.
-// protobuf says that the objects have such an encoding.
-func negotiate(r *http.Request, protobuf bool) (output, error) {
-	known := false
+// available are the forms that there are.
+func negotiate(r *http.Request, available []string) (output, error) {
+	if !routable(r, available) {
+		return output{media: mediaJSON}, routingError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+			"406: Not Acceptable\n\nAvailable representations: "+strings.Join(available, ", "))
+	}
 	for _, a := range parseAccept(r) {
 		media, ok := mediaFor(a.media)
-		if !ok {
-			continue
-		}
 		as := a.params["as"]
-		known = true
-		if as != "" && !transformable(a) {
+		if !ok || as != "" && !transformable(a) || media == mediaProto && as == "Table" {
 			continue
 		}
-		if media == mediaProto && (as == "Table" || as == "" && !protobuf) {
-			continue
+		return output{media: media, as: as, version: a.params["v"], pretty: pretty(r, a)}, nil
+	}
+	return output{media: mediaJSON}, onlyPlain()
+}
+
+// routable is the first and literal look at what a client takes, before its
+// parameters are read: it knows no application/* and no capitals.
+func routable(r *http.Request, available []string) bool {
+	header := r.Header.Get("Accept")
+	if header == "" {
+		return true
+	}
+	for part := range strings.SplitSeq(header, ",") {
+		media, _, _ := strings.Cut(part, ";")
+		if media = strings.TrimSpace(media); media == "*/*" || slices.Contains(available, media) {
+			return true
 		}
-		return output{media: media, as: as, params: a.params}, nil
 	}
-	if known {
-		return output{media: mediaJSON}, notAcceptable("only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf")
+	return false
+}
+
+// errorOutput is how a client gets its errors: never turned into anything.
+func errorOutput(r *http.Request) output {
+	for _, a := range parseAccept(r) {
+		if media, ok := mediaFor(a.media); ok && a.params["as"] == "" {
+			return output{media: media, pretty: pretty(r, a)}
+		}
 	}
-	return output{media: mediaJSON}, routingError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
-		"406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch")
+	return output{media: mediaJSON, pretty: pretty(r, accept{})}
+}
+
+// pretty says that people read the answer: by its query, or by a program that
+// people use.
+func pretty(r *http.Request, a accept) bool {
+	if a.params["pretty"] == "1" {
+		return true
+	}
+	if asked := r.URL.Query().Get("pretty"); asked != "" {
+		yes, _ := strconv.ParseBool(asked)
+		return yes
+	}
+	agent := r.UserAgent()
+	return strings.HasPrefix(agent, "curl") || strings.HasPrefix(agent, "Wget") || strings.HasPrefix(agent, "Mozilla/5.0")
 }
 
 func transformable(a accept) bool {

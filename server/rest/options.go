@@ -3,7 +3,6 @@ package rest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"strconv"
 	"time"
@@ -93,7 +92,7 @@ func (c *call) fresh(rv string) error {
 	}
 	rev, err := revision(rv)
 	if err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", err))
+		return err
 	}
 	return c.waitFor(rev)
 }

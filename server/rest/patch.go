@@ -3,13 +3,14 @@ package rest
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/even-keel/evenkeel/server/patch"
 )
@@ -56,6 +57,9 @@ func (c *call) makeApply(ch *change, body []byte, force bool) {
 		}
 		out, err := c.res.fields(ch.subresource).Apply(versioned, body, ch.manager, force)
 		if err != nil {
+			return nil, err
+		}
+		if err := c.applyStrict(body, ch.intent); err != nil {
 			return nil, err
 		}
 		return c.res.toStored(out)
@@ -108,23 +112,34 @@ func (c *call) patched(in intent, kind types.PatchType, body []byte, old runtime
 	if err != nil {
 		return nil, err
 	}
-	return c.decodePatched(in, doc)
+	return c.decodePatched(in, kind, body, doc)
 }
 
-func (c *call) decodePatched(in intent, doc []byte) (runtime.Object, error) {
+// decodePatched reads what a patch has made of an object.
+func (c *call) decodePatched(in intent, kindOfPatch types.PatchType, body, doc []byte) (runtime.Object, error) {
 	var kind metav1.TypeMeta
 	if err := json.Unmarshal(doc, &kind); err == nil {
 		if apiVersion, k := c.res.gvk.ToAPIVersionAndKind(); kind.APIVersion != apiVersion || kind.Kind != k {
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version or kind in the data (%s, %s) does not match the expected (%s, %s)", kind.APIVersion, kind.Kind, apiVersion, k))
 		}
 	}
-	obj, strict, err := c.api.codec.decode(mediaJSON, doc, c.res.gvk, c.res.new())
+	obj := c.res.new()
+	_, _, err := c.api.codec.json.Decode(doc, &c.res.gvk, obj)
+	strict, ok := runtime.AsStrictDecodingError(err)
+	if err != nil && !ok {
+		return nil, invalidPatch(kindOfPatch, body, doc, err)
+	}
+	found, err := patch.Strict(kindOfPatch, body)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.patchStrict(strict, in); err != nil {
+	if ok {
+		found = append(found, strict.Errors()...)
+	}
+	if err := c.patchStrict(found, in, kindOfPatch, body, doc); err != nil {
 		return nil, err
 	}
+	obj.GetObjectKind().SetGroupVersionKind(c.res.gvk)
 	m := accessor(obj)
 	if m.GetName() != c.target.name {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", m.GetName(), c.target.name))
@@ -136,9 +151,34 @@ func (c *call) decodePatched(in intent, doc []byte) (runtime.Object, error) {
 }
 
 // patchStrict is handleStrict in the words that patches are answered with.
-func (c *call) patchStrict(found []string, in intent) error {
+func (c *call) patchStrict(found []error, in intent, kind types.PatchType, body, doc []byte) error {
 	if len(found) > 0 && in.fieldValidation == metav1.FieldValidationStrict {
-		return apierrors.NewBadRequest("strict decoding error: " + strings.Join(found, ", "))
+		return invalidPatch(kind, body, doc, runtime.NewStrictDecodingError(found))
 	}
-	return c.handleStrict(found, in, "")
+	return c.handleStrict(found, in)
+}
+
+// applyStrict does the same for an applied document.
+func (c *call) applyStrict(body []byte, in intent) error {
+	found, err := patch.Strict(types.ApplyPatchType, body)
+	if err == nil && len(found) > 0 && in.fieldValidation == metav1.FieldValidationStrict {
+		err = apierrors.NewBadRequest(fmt.Sprintf("error strict decoding YAML: %v", found[0]))
+	}
+	if err != nil {
+		return err
+	}
+	return c.handleStrict(found, in)
+}
+
+// invalidPatch is the answer to a patch whose result cannot be read. As in the
+// real server it shows the result, or a strategic merge patch itself.
+func invalidPatch(kind types.PatchType, body, doc []byte, err error) error {
+	shown := string(doc)
+	if kind == types.StrategicMergePatchType {
+		var changes map[string]any
+		if json.Unmarshal(body, &changes) == nil {
+			shown = fmt.Sprintf("%+v", changes)
+		}
+	}
+	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), shown, err.Error())})
 }

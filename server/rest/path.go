@@ -23,7 +23,7 @@ type target struct {
 // parseTarget reads the path of a request about a resource. ok is false for
 // paths that are about none, such as those of discovery.
 func parseTarget(path string) (t target, ok bool) {
-	parts := strings.Split(strings.Trim(path, "/"), "/")
+	parts := strings.Split(strings.TrimSuffix(strings.TrimPrefix(path, "/"), "/"), "/")
 	switch {
 	case len(parts) >= 3 && parts[0] == "api":
 		t.gv, parts = schema.GroupVersion{Version: parts[1]}, parts[2:]

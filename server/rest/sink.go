@@ -104,13 +104,13 @@ func (e *eventEncoder) transformEvent(obj runtime.Object) (runtime.Object, error
 		e.rows++
 		return t, nil
 	case "PartialObjectMetadata", "PartialObjectMetadataList":
-		return partial(obj)
+		return e.partial(obj)
 	}
 	return obj, nil
 }
 
 func (e *eventEncoder) typedFrame(dst []byte, event string, obj runtime.Object) ([]byte, error) {
-	body, err := e.encodeAs(e.out.media, obj)
+	body, err := e.encodeAs(output{media: e.out.media}, obj)
 	if err != nil {
 		return nil, err
 	}
@@ -149,14 +149,14 @@ func (e *eventEncoder) special(event string, obj runtime.Object) (runtime.Object
 		if e.rows > 0 {
 			t.ColumnDefinitions = nil
 		}
-		p, err := partial(obj)
+		p, err := e.partial(obj)
 		if err != nil {
 			return nil, err
 		}
 		t.Rows = []metav1.TableRow{{Cells: make([]any, len(e.res.kind.Columns)), Object: runtime.RawExtension{Object: p}}}
 		return t, nil
 	}
-	return partial(obj)
+	return e.partial(obj)
 }
 
 // stream is a sink over a plain HTTP answer.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -30,18 +31,17 @@ func (c *call) serveSubresource() error {
 	case c.res.subresource(sub) == nil:
 		return errNoSuchResource()
 	}
-	if own := c.res.subresource(sub); own.Prepare != nil {
+	own := c.res.subresource(sub)
+	if !slices.Contains(own.Verbs, c.target.verb(c.r.Method, false)) || c.r.Method == http.MethodHead {
+		return errMethodNotAllowed()
+	}
+	if own.Prepare != nil {
 		return c.serveSide(sub, func(wanted, old runtime.Object) runtime.Object {
 			own.Prepare(wanted, old)
 			return wanted
 		})
 	}
 	switch c.res.storage + "/" + sub {
-	case "namespaces/finalize":
-		if c.r.Method != http.MethodPut {
-			return errMethodNotAllowed()
-		}
-		return c.serveSide(sub, mergeFinalizers)
 	case "pods/binding":
 		return c.post(c.bind)
 	case "pods/eviction":
@@ -84,12 +84,6 @@ func (c *call) serveSide(sub string, merge func(wanted, old runtime.Object) runt
 		return c.patchSide(sub, merge)
 	}
 	return errMethodNotAllowed()
-}
-
-func mergeFinalizers(wanted, old runtime.Object) runtime.Object {
-	out := old.DeepCopyObject().(*corev1.Namespace)
-	out.Spec.Finalizers = wanted.(*corev1.Namespace).Spec.Finalizers
-	return out
 }
 
 // decodeInto reads the request's body as a kind that is not stored.

@@ -1,12 +1,15 @@
 package rest
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // plainColumns are those of kinds that have no others.
@@ -15,10 +18,17 @@ var plainColumns = []metav1.TableColumnDefinition{
 	{Name: "Created At", Type: "date", Description: "When the object was created"},
 }
 
+// metaKind is a kind of meta.k8s.io in the version that the client asked for.
+func (c *call) metaKind(kind string) schema.GroupVersionKind {
+	gvk := metav1.SchemeGroupVersion.WithKind(kind)
+	gvk.Version = cmp.Or(c.out.version, gvk.Version)
+	return gvk
+}
+
 // table makes a table of objects in the version of the request.
 func (c *call) table(objs []runtime.Object, list metav1.ListMeta) (*metav1.Table, error) {
 	t := &metav1.Table{ListMeta: list, Rows: []metav1.TableRow{}}
-	t.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("Table"))
+	t.SetGroupVersionKind(c.metaKind("Table"))
 	t.ColumnDefinitions = c.res.kind.Columns
 	if t.ColumnDefinitions == nil {
 		t.ColumnDefinitions = plainColumns
@@ -56,7 +66,7 @@ func (c *call) row(obj runtime.Object) (metav1.TableRow, error) {
 	case "Object":
 		row.Object.Object = obj
 	default:
-		p, err := partial(obj)
+		p, err := c.partial(obj)
 		if err != nil {
 			return row, err
 		}
@@ -70,7 +80,7 @@ func checkIncludeObject(value string) error {
 	case "", "None", "Metadata", "Object":
 		return nil
 	}
-	return fmt.Errorf("unrecognized includeObject value: %q", value)
+	return apierrors.NewBadRequest(fmt.Sprintf("Unable to convert to Table as requested: includeObject: Invalid value: %q: must be 'Metadata', 'Object', 'None', or empty", value))
 }
 
 func resourceVersion(obj runtime.Object) string {

@@ -72,6 +72,14 @@ type change struct {
 	answer func(*watch.Object) error
 }
 
+// dedupWhen says in a warning when owners were found to be named twice.
+func (ch change) dedupWhen() string {
+	if ch.replaces {
+		return ""
+	}
+	return " after mutating admission happens"
+}
+
 // change makes a change, again if it lost a race that it need not have won.
 func (c *call) change(ch change) error {
 	for try := 1; ; try++ {
@@ -200,6 +208,7 @@ func fieldRevision(rv string) any {
 // it is not stored after all.
 func (c *call) prepareChange(ch change, wanted, old runtime.Object) (obj runtime.Object, release func(), err error) {
 	k := c.res.kind
+	c.dedupOwners(accessor(wanted), ch.dedupWhen())
 	if k.Default != nil {
 		k.Default(wanted)
 	}

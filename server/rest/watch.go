@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"strconv"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,9 +60,7 @@ func watchTimeout(o internalversion.ListOptions) time.Duration {
 func (c *call) watchStart(o internalversion.ListOptions) (*watch.Snapshot, storage.Revision, error) {
 	rev, err := revision(o.ResourceVersion)
 	if err != nil {
-		return nil, 0, &apierrors.StatusError{ErrStatus: metav1.Status{
-			Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
-		}}
+		return nil, 0, err
 	}
 	wantsState := rev == 0
 	if o.SendInitialEvents != nil {

@@ -47,22 +47,35 @@ func closedAnswers(ctx context.Context, s *subject) {
 	s.wantErr("Next of a watcher opened after Close", late.step(ctx), storage.ErrClosed)
 }
 
-// closeEndsWatchers closes the store while watchers wait.
+// closeEndsWatchers closes the store while watchers wait. Their context has no
+// end: it must not be what wakes them.
 func closeEndsWatchers(ctx context.Context, s *subject) {
 	at := s.create(ctx, "key", "1")
-	answers := make(chan error)
+	answers := make(chan error, 100)
 	watchers := s.size(50, 10)
 	for i := range watchers {
 		c := s.watch(storage.Key([]string{"", "key", "idle"}[i%3]), at)
 		if i%2 == 0 {
 			s.covered(ctx, c) // it is known to have been at work
 		}
-		go func() { answers <- c.step(ctx) }()
+		go func() { answers <- c.step(context.WithoutCancel(ctx)) }()
 	}
 	s.untilBlocked(ctx, watchers)
 	s.close()
 	for range watchers {
-		s.wantErr("a blocked Next", <-answers, storage.ErrClosed)
+		s.wantErr("a blocked Next", s.answer(ctx, answers), storage.ErrClosed)
+	}
+}
+
+// answer returns what comes, and fails the test if nothing does.
+func (s *subject) answer(ctx context.Context, answers <-chan error) error {
+	s.t.Helper()
+	select {
+	case err := <-answers:
+		return err
+	case <-ctx.Done():
+		s.t.Fatal("Next still blocks after Close")
+		return nil
 	}
 }
 
@@ -80,6 +93,9 @@ func closeKeepsValues(ctx context.Context, s *subject) {
 	}
 	got, scanned := s.get(ctx, "key"), s.only(ctx, "key")
 	s.close()
+	s.t.Run("while another store uses its memory", func(t *testing.T) {
+		newSubject(t, s.open).fill(ctx)
+	})
 	for name, bytes := range map[string][]byte{
 		"get": got.Value, "scan": scanned.Value, "commit": result.Previous.Value,
 		"watch": c.events[0].Value, "watch, previous": c.events[0].Previous.Value,
@@ -143,7 +159,7 @@ func closeLeavesNothing(ctx context.Context, s *subject) {
 	s.t.Run("use", func(t *testing.T) {
 		s := newSubject(t, s.open)
 		at := s.create(ctx, "key", "1")
-		answers := make(chan error)
+		answers := make(chan error, 10)
 		for i := range 10 {
 			c := s.watch("key", at)
 			if i%2 == 0 {
@@ -155,7 +171,7 @@ func closeLeavesNothing(ctx context.Context, s *subject) {
 		s.untilBlocked(ctx, 10)
 		s.close()
 		for range 10 {
-			<-answers
+			s.wantErr("a blocked Next", s.answer(ctx, answers), storage.ErrClosed)
 		}
 	})
 	s.settle(before)

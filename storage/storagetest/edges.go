@@ -107,9 +107,10 @@ func randomBytes(rng *rand.Rand, n int) []byte {
 	return value
 }
 
-// largeValue uses values of the size that every store takes.
+// large is the size of the largest value that every store takes.
+const large = 3<<19 - 16<<10
+
 func largeValue(ctx context.Context, s *subject) {
-	const large = 3<<19 - 16<<10
 	rng := s.rand(0)
 	for n := range 3 {
 		key := storage.Key("large" + strconv.Itoa(n))
@@ -225,10 +226,20 @@ func readersBytes(ctx context.Context, s *subject) {
 			s.compact(ctx, at)
 		}
 	}
+	s.fill(ctx)
 	for how, want := range wants {
 		if string(kept[how]) != want {
 			s.t.Errorf("%s: it has changed since", how)
 		}
+	}
+}
+
+// fill writes more than a store keeps in memory before it is written out.
+func (s *subject) fill(ctx context.Context) {
+	s.t.Helper()
+	value := bytes.Repeat([]byte("fill"), 1<<17)
+	for n := range 20 {
+		s.must(ctx, storage.Create(storage.Key(fmt.Sprintf("fill/%d", n)), value))
 	}
 }
 

@@ -27,6 +27,17 @@ func goroutines() map[string]string {
 	return stacks
 }
 
+// callsUnderway returns the stacks of those who call the store for the suite.
+func callsUnderway() (stacks []string) {
+	for _, stack := range goroutines() {
+		_, frames, _ := strings.Cut(stack, "\n")
+		if strings.Contains(frames, "storagetest.") && !strings.Contains(frames, "testing.tRunner") && !strings.Contains(frames, ".(*crew).wait") {
+			stacks = append(stacks, stack)
+		}
+	}
+	return stacks
+}
+
 // untilBlocked returns once n cursors wait in Next, having nothing else to do.
 func (s *subject) untilBlocked(ctx context.Context, n int) {
 	s.t.Helper()

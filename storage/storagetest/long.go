@@ -3,6 +3,7 @@ package storagetest
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/even-keel/evenkeel/storage"
 )
@@ -14,6 +15,7 @@ var longBehaviours = behaviours{
 	"is caught up with while others write":   longCatchUp,
 	"is caught up with by impatient readers": longImpatience,
 	"can be compacted in one go":             longCompaction,
+	"can be compacted while it is read":      longMarch,
 }
 
 // lengthen writes a long history and returns where it starts.
@@ -104,4 +106,72 @@ func longCompaction(ctx context.Context, s *subject) {
 	for key, want := range h.state(h.newest()) {
 		s.same("what stands", want, s.get(ctx, key))
 	}
+}
+
+// longMarch compacts bit by bit, while scans and watches read right where the
+// next bit goes.
+func longMarch(ctx context.Context, s *subject) {
+	start := s.head(ctx)
+	s.padding = 8 << 10
+	write := s.scribbler(awkward, s.size(150, 75))
+	s.together(ctx, 4, write)
+	h, rng := s.history(), s.rand(0)
+	far, over := horizon{asked: start, done: start}, make(chan struct{})
+	crew, ctx := s.crew(ctx)
+	crew.start(func() error {
+		defer close(over)
+		for at := start; at < h.newest(); {
+			at = min(h.newest(), at+1+storage.Revision(rng.Uint64N(4)))
+			far.ask(at)
+			if err := s.store.Compact(ctx, at); err != nil {
+				return fmt.Errorf("Compact at %d: %w", at, err)
+			}
+			far.finish(at)
+		}
+		return nil
+	})
+	for i := range 3 {
+		crew.start(func() error { return s.onTheEdge(ctx, h, s.rand(1+i), &far, over, s.edgeScan) })
+		crew.start(func() error { return s.onTheEdge(ctx, h, s.rand(4+i), &far, over, s.edgeWatch) })
+	}
+	crew.wait()
+}
+
+// onTheEdge reads at revisions that are just being compacted, until all are.
+func (s *subject) onTheEdge(
+	ctx context.Context, h history, rng *rand.Rand, far *horizon, over <-chan struct{},
+	read func(ctx context.Context, h history, prefix storage.Key, at storage.Revision) error,
+) error {
+	for {
+		select {
+		case <-over:
+			return nil
+		default:
+		}
+		_, done := far.get()
+		at := min(h.newest(), done+storage.Revision(rng.Uint64N(3)))
+		err := read(ctx, h, somePrefixes[rng.IntN(4)], at)
+		if err := far.refusal(err, at); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *subject) edgeScan(ctx context.Context, h history, prefix storage.Key, at storage.Revision) error {
+	r := storage.Range{Prefix: prefix, Revision: at}
+	page, err := s.store.Scan(ctx, r)
+	if err != nil {
+		return fmt.Errorf("Scan %+v: %w", r, err)
+	}
+	s.checkPage(h, r, page, at)
+	return nil
+}
+
+func (s *subject) edgeWatch(ctx context.Context, h history, prefix storage.Key, after storage.Revision) error {
+	c := s.watch(prefix, after)
+	defer c.watcher.Close()
+	c.requestProgress()
+	err := c.step(ctx)
+	s.verify(c, h)
+	return err
 }

@@ -16,6 +16,7 @@ var progressBehaviours = behaviours{
 	"asked many times before one next":      progressMany,
 	"covers the writes of other prefixes":   progressIdle,
 	"comes after the events that are due":   progressBehind,
+	"comes after large events that are due": progressLarge,
 	"of a watch after a revision to come":   progressFuture,
 	"asked for and cancelled is still owed": progressCancelled,
 	"is where another watch can go on":      progressResume,
@@ -125,6 +126,20 @@ func progressBehind(ctx context.Context, s *subject) {
 	start := s.head(ctx)
 	s.scribbleAlone(ctx, s.size(300, 60))
 	s.checkWatches(ctx, s.history(), s.watchAll(somePrefixes, start))
+}
+
+// progressLarge has one large event in each batch, and after them only events
+// of another prefix, as large.
+func progressLarge(ctx context.Context, s *subject) {
+	start := s.head(ctx)
+	value := make([]byte, large)
+	for n := range 3 {
+		s.must(ctx, storage.Create(storage.Key(fmt.Sprintf("mine/%d", n)), value))
+	}
+	for n := range 3 {
+		s.must(ctx, storage.Create(storage.Key(fmt.Sprintf("theirs/%d", n)), value))
+	}
+	s.checkWatches(ctx, s.history(), s.watchAll([]storage.Key{"", "mine/", "theirs/", "idle/"}, start))
 }
 
 // progressFuture: a watcher that waits for a revision to come has seen all that

@@ -20,6 +20,9 @@ import (
 // patience is how long one behaviour may take before the store counts as hung.
 const patience = 2 * time.Minute
 
+// grace is how long a call may take to notice that its context has ended.
+const grace = 10 * time.Second
+
 // behaviours are named by what must be true. Each gets a store of its own.
 type behaviours map[string]func(ctx context.Context, s *subject)
 

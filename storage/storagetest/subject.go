@@ -8,6 +8,7 @@ import (
 	"os"
 	"reflect"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -206,13 +207,15 @@ type crew struct {
 	t     *testing.T
 	tasks sync.WaitGroup
 	stop  context.CancelFunc
+	late  <-chan struct{} // ends when the tasks should have
 	once  sync.Once
 	err   error
 }
 
 func (s *subject) crew(ctx context.Context) (*crew, context.Context) {
+	late := ctx.Done()
 	ctx, stop := context.WithCancel(ctx)
-	return &crew{t: s.t, stop: stop}, ctx
+	return &crew{t: s.t, stop: stop, late: late}, ctx
 }
 
 func (c *crew) start(task func() error) {
@@ -223,9 +226,21 @@ func (c *crew) start(task func() error) {
 	})
 }
 
+// wait returns when all tasks have. Those that do not heed their context are
+// left behind.
 func (c *crew) wait() {
 	c.t.Helper()
-	c.tasks.Wait()
+	done := make(chan struct{})
+	go func() { c.tasks.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-c.late:
+		select {
+		case <-done:
+		case <-time.After(grace):
+			c.t.Fatalf("a call does not return, although its context ended %v ago:\n%s", grace, strings.Join(callsUnderway(), "\n\n"))
+		}
+	}
 	c.stop()
 	if c.err != nil {
 		c.t.Fatal(c.err)

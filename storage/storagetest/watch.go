@@ -190,23 +190,19 @@ func watchUnused(ctx context.Context, s *subject) {
 func watchClosed(ctx context.Context, s *subject) {
 	start := s.head(ctx)
 	blocked, fresh, survivor := s.watch("a", start), s.watch("a", start), s.watch("a", start)
-	crew, waiting := s.crew(ctx)
-	var err error
-	crew.start(func() error { err = blocked.step(waiting); return nil })
+	answers := make(chan error, 1)
+	go func() { answers <- blocked.step(context.WithoutCancel(ctx)) }()
 	s.untilBlocked(ctx, 1)
 	blocked.watcher.Close()
-	crew.wait()
-	s.wantErr("Next of a watcher that was closed", err, storage.ErrClosed)
+	s.wantErr("Next of a watcher that was closed", s.answer(ctx, answers), storage.ErrClosed)
 
 	fresh.watcher.Close()
 	fresh.watcher.Close() // harmless
 	fresh.requestProgress()
-	err = fresh.step(ctx)
-	s.wantErr("Next of a watcher that was closed before", err, storage.ErrClosed)
+	s.wantErr("Next of a watcher that was closed before", fresh.step(ctx), storage.ErrClosed)
 
 	s.create(ctx, "a", "1")
-	err = blocked.step(ctx)
-	s.wantErr("Next of a closed watcher with events to come", err, storage.ErrClosed)
+	s.wantErr("Next of a closed watcher with events to come", blocked.step(ctx), storage.ErrClosed)
 	if err := survivor.read(ctx, 1); err != nil {
 		s.t.Fatal(err)
 	}

@@ -31,6 +31,8 @@ var diffLevel = flag.String("wire.diff", "shape", "show what differs up to this 
 //	EVENKEEL_WIRE_CERT, EVENKEEL_WIRE_KEY  files of such a client certificate
 //	EVENKEEL_WIRE_CA     a file with its CA; without it, it is not verified
 //	EVENKEEL_WIRE_REPORT a file to write the table and all differences to
+//
+// `go test ./test/wire -run TestReplay -v -wire.diff=exact` shows all that differs.
 func TestReplay(t *testing.T) {
 	scenarios := loadScenarios(t)
 	pending := loadPending(t)
