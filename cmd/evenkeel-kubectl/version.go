@@ -42,7 +42,7 @@ func setVersion() {
 		if rest, ok := strings.CutPrefix(dep.Version, "v0."); ok && dep.Path == "k8s.io/kubectl" {
 			gitVersion, gitMajor, gitCommit = "v1."+rest+"+evenkeel", "1", ""
 			gitMinor, _, _ = strings.Cut(rest, ".")
-			clientVersion, clientCommit = gitVersion, "evenkeel"
+			clientVersion, clientCommit = gitVersion, ""
 			_ = version.SetDynamicVersion(gitVersion) // it equals the static one, so it cannot fail
 		}
 	}

@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"encoding/json"
 	"fmt"
 	"runtime"
 	"testing"
@@ -134,6 +135,41 @@ func BenchmarkFirstUse(b *testing.B) {
 			runtime.ReadMemStats(&after)
 			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(len(kept)), "heap-B/kind")
 			runtime.KeepAlive(kept)
+		})
+	}
+}
+
+// BenchmarkApply is a manager applying a label to a Pod of another.
+func BenchmarkApply(b *testing.B) {
+	fields := testFields(NewTypes(nil), podKind, "status")
+	live := ownedPod(b, fields)
+	doc := []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-0","labels":{"new":"1"}}}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := fields.Apply(live, doc, "m", false); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkPatch is each kind of patch changing a label of a Pod.
+func BenchmarkPatch(b *testing.B) {
+	doc, err := json.Marshal(ownedPod(b, testFields(NewTypes(nil), podKind, "status")))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, apply := range map[string]func() ([]byte, error){
+		"JSON":      func() ([]byte, error) { return JSON(doc, []byte(`[{"op":"replace","path":"/metadata/labels/app","value":"x"}]`)) },
+		"Merge":     func() ([]byte, error) { return Merge(doc, []byte(`{"metadata":{"labels":{"app":"x"}}}`)) },
+		"Strategic": func() ([]byte, error) { return Strategic(doc, []byte(`{"metadata":{"labels":{"app":"x"}}}`), &corev1.Pod{}) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := apply(); err != nil {
+					b.Fatal(err)
+				}
+			}
 		})
 	}
 }

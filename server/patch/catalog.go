@@ -33,10 +33,16 @@ var schemaText string
 // catalog decodes types out of schemaText, each once, when a kind first needs
 // it. Decoded types are shared by all kinds and never change.
 type catalog struct {
-	kinds sync.Map // schema.GroupVersionKind -> *typed.ParseableType; nil: not in the text
+	kinds sync.Map // schema.GroupVersionKind -> *kind; nil: not in the text
 
 	mu    sync.Mutex
 	types map[string]*node
+}
+
+// kind is the type of a kind, over a schema of just the types that it reaches.
+type kind struct {
+	typed.ParseableType
+	shapes *shapes
 }
 
 // node is a decoded type and the names of those it refers to.
@@ -45,19 +51,18 @@ type node struct {
 	uses []string
 }
 
-// kind returns the type of a kind over a schema of just the types it reaches,
-// or nil if the text does not have the kind.
-func (c *catalog) kind(gvk schema.GroupVersionKind) *typed.ParseableType {
-	if t, ok := c.kinds.Load(gvk); ok {
-		return t.(*typed.ParseableType)
+// kind returns a kind, or nil if the text does not have it.
+func (c *catalog) kind(gvk schema.GroupVersionKind) *kind {
+	if k, ok := c.kinds.Load(gvk); ok {
+		return k.(*kind)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t, _ := c.kinds.LoadOrStore(gvk, c.decodeLocked(gvk))
-	return t.(*typed.ParseableType)
+	k, _ := c.kinds.LoadOrStore(gvk, c.decodeLocked(gvk))
+	return k.(*kind)
 }
 
-func (c *catalog) decodeLocked(gvk schema.GroupVersionKind) *typed.ParseableType {
+func (c *catalog) decodeLocked(gvk schema.GroupVersionKind) *kind {
 	name, ok := lookup(gvk.GroupVersion().String() + "/" + gvk.Kind)
 	if !ok {
 		return nil
@@ -65,10 +70,9 @@ func (c *catalog) decodeLocked(gvk schema.GroupVersionKind) *typed.ParseableType
 	if c.types == nil {
 		c.types = map[string]*node{}
 	}
-	return &typed.ParseableType{
-		Schema:  &smd.Schema{Types: c.closureLocked(name)},
-		TypeRef: smd.TypeRef{NamedType: &c.types[name].Name},
-	}
+	s := &smd.Schema{Types: c.closureLocked(name)}
+	ref := smd.TypeRef{NamedType: &c.types[name].Name}
+	return &kind{typed.ParseableType{Schema: s, TypeRef: ref}, newShapes(s)}
 }
 
 // closureLocked returns a type and all that it refers to, however far.

@@ -111,7 +111,7 @@ func (f *Fields) newShape() *shape {
 	if _, ok := empty.(runtime.Unstructured); ok || t.Kind() != reflect.Pointer {
 		return nil
 	}
-	if s := newShapes(kind.Schema).of(t.Elem(), kind.TypeRef); s != nil && s.form == record {
+	if s := kind.shapes.of(t.Elem(), kind.TypeRef); s != nil && s.form == record {
 		return s
 	}
 	return nil
@@ -128,32 +128,37 @@ func (f *Fields) empty() (runtime.Object, error) {
 // It always returns obj, ready to be stored. If there is an error, the managed
 // fields are those of live: a write does not fail for them, so that the error
 // is for the log.
-func (f *Fields) Update(live, obj runtime.Object, manager string) (_ runtime.Object, err error) {
-	f.init()
+func (f *Fields) Update(live, obj runtime.Object, manager string) (runtime.Object, error) {
+	err := f.update(live, obj, manager)
+	if err != nil {
+		keepManagedFields(live, obj)
+		err = fmt.Errorf("update managed fields of %v: %w", f.endpoint.Kind, err)
+	}
+	return obj, err
+}
+
+func (f *Fields) update(live, obj runtime.Object, manager string) (err error) {
 	defer func() {
 		if caught := recover(); caught != nil {
 			err = fmt.Errorf("panic: %v", caught)
 		}
-		if err != nil {
-			keepManagedFields(live, obj)
-			err = fmt.Errorf("update managed fields of %v: %w", f.endpoint.Kind, err)
-		}
 	}()
+	f.init()
 	if live == nil {
 		if f.create(obj, manager) {
-			return obj, nil
+			return nil
 		}
 		if live, err = f.empty(); err != nil {
-			return obj, err
+			return err
 		}
 	}
 	dropForeign(live, obj)
 	known := times(live, obj)
 	if _, err := f.library.Update(live, obj, manager); err != nil {
-		return obj, err
+		return err
 	}
 	f.stamp(obj, known)
-	return obj, nil
+	return nil
 }
 
 // create does Update's work for a new object without the library, with the same

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -95,6 +96,26 @@ func TestUpdateThatFailsKeepsManagedFields(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// The library panics over values that have no JSON form.
+func TestUpdateOutlivesAPanic(t *testing.T) {
+	fields := testFields(NewTypes(nil), schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ControllerRevision"})
+	live := &appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: []byte(`{}`)}}
+	fields.Update(nil, live, "m")
+	live.UID = "u"
+	obj := live.DeepCopy()
+	obj.Data.Raw = []byte(`{bad`)
+	got, err := fields.Update(live, obj, "m2")
+	if err == nil || !strings.Contains(err.Error(), "panic") || got != runtime.Object(obj) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if diff := cmp.Diff(owned(live), owned(obj)); diff != "" || obj.ManagedFields == nil {
+		t.Error(diff)
+	}
+	if _, err := fields.Apply(obj, []byte(`{"apiVersion":"apps/v1","kind":"ControllerRevision","revision":1}`), "m", false); err == nil {
+		t.Error("applied")
 	}
 }
 

@@ -25,7 +25,6 @@ type shape struct {
 
 	once   sync.Once
 	fields []fieldShape // of a record, and of a leaf that is a struct
-	zero   bool         // the zero struct has a field that is not left out
 	elem   *shape       // of a table, a keyed list or a set
 	keys   []keyShape   // of a keyed list
 }
@@ -251,7 +250,6 @@ func (s *shape) fillFields() {
 		}
 		f.shape = s.shapes.of(field.Type(), ref)
 		if !entry.CanOmit(field) {
-			s.zero = true
 			f.zero = zeroed
 			if f.shape != nil && f.shape.isNull(field) {
 				f.zero = null

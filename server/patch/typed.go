@@ -20,7 +20,7 @@ var errSorting = errors.New("too many items in a list or map")
 // field sets would take the library seconds are refused.
 type checkedTypes struct {
 	*Types
-	kind  *typed.ParseableType
+	kind  *kind
 	shape *shape
 }
 

@@ -282,7 +282,7 @@ func (s *subject) compactor(ctx context.Context, rng *rand.Rand, far *horizon) e
 		at := done + 1 + storage.Revision(rng.Uint64N(uint64(newest-done)))
 		far.ask(at)
 		if err := s.store.Compact(ctx, at); err != nil {
-			return fmt.Errorf("Compact at %d: %w", at, err)
+			return fmt.Errorf("compact at %d: %w", at, err)
 		}
 		far.finish(at)
 	}
@@ -303,12 +303,12 @@ func (s *subject) pastScanner(ctx context.Context, rng *rand.Rand, start storage
 		r := randomRange(rng, at)
 		page, err := s.store.Scan(ctx, r)
 		if err == nil && r.Revision < done {
-			return fmt.Errorf("Scan %+v answered although %d had been compacted before", r, done)
+			return fmt.Errorf("scan %+v answered although %d had been compacted before", r, done)
 		}
 		if err == nil {
 			seen.add(r, page)
 		} else if err := far.refusal(err, r.Revision); err != nil {
-			return fmt.Errorf("Scan %+v: %w", r, err)
+			return fmt.Errorf("scan %+v: %w", r, err)
 		}
 	}
 	return nil

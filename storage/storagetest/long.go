@@ -2,6 +2,7 @@ package storagetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -89,11 +90,14 @@ func longImpatience(ctx context.Context, s *subject) {
 	}
 }
 
+// longCompaction compacts nearly everything at once, under the eyes of readers
+// of all that is about to go.
 func longCompaction(ctx context.Context, s *subject) {
 	start := s.lengthen(ctx)
 	h := s.history()
 	at := h[len(h)-50].Revision
-	s.compact(ctx, at)
+	s.compactWatched(ctx, h, start, at)
+
 	for _, gone := range []storage.Revision{start, at - 1} {
 		_, err := s.store.Scan(ctx, storage.Range{Revision: gone})
 		s.wantErr(fmt.Sprintf("Scan at %d, compacted at %d", gone, at), err, storage.ErrCompacted)
@@ -105,6 +109,51 @@ func longCompaction(ctx context.Context, s *subject) {
 	s.checkWatches(ctx, h, s.watchEach("", at, h.newest()))
 	for key, want := range h.state(h.newest()) {
 		s.same("what stands", want, s.get(ctx, key))
+	}
+}
+
+func (s *subject) compactWatched(ctx context.Context, h history, start, at storage.Revision) {
+	s.t.Helper()
+	var seen sightings
+	over, reading := make(chan struct{}), make(chan struct{}, 1)
+	crew, ctx := s.crew(ctx)
+	for i := range 2 {
+		crew.start(func() error {
+			rng := s.rand(1 + i)
+			for !ended(over) {
+				r := randomRange(rng, start+storage.Revision(rng.Uint64N(uint64(at-start))))
+				page, err := s.store.Scan(ctx, r)
+				if err == nil {
+					seen.add(r, page)
+				} else if !errors.Is(err, storage.ErrCompacted) {
+					return fmt.Errorf("scan %+v: %w", r, err)
+				}
+				select {
+				case reading <- struct{}{}:
+				default:
+				}
+			}
+			return nil
+		})
+	}
+	crew.start(func() error {
+		defer close(over)
+		for range 50 { // reads have begun
+			<-reading
+		}
+		return s.store.Compact(ctx, at)
+	})
+	crew.wait()
+	seen.check(s)
+}
+
+// ended reports whether a channel has been closed.
+func ended(over <-chan struct{}) bool {
+	select {
+	case <-over:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -124,7 +173,7 @@ func longMarch(ctx context.Context, s *subject) {
 			at = min(h.newest(), at+1+storage.Revision(rng.Uint64N(4)))
 			far.ask(at)
 			if err := s.store.Compact(ctx, at); err != nil {
-				return fmt.Errorf("Compact at %d: %w", at, err)
+				return fmt.Errorf("compact at %d: %w", at, err)
 			}
 			far.finish(at)
 		}
@@ -142,12 +191,7 @@ func (s *subject) onTheEdge(
 	ctx context.Context, h history, rng *rand.Rand, far *horizon, over <-chan struct{},
 	read func(ctx context.Context, h history, prefix storage.Key, at storage.Revision) error,
 ) error {
-	for {
-		select {
-		case <-over:
-			return nil
-		default:
-		}
+	for !ended(over) {
 		_, done := far.get()
 		at := min(h.newest(), done+storage.Revision(rng.Uint64N(3)))
 		err := read(ctx, h, somePrefixes[rng.IntN(4)], at)
@@ -155,13 +199,14 @@ func (s *subject) onTheEdge(
 			return err
 		}
 	}
+	return nil
 }
 
 func (s *subject) edgeScan(ctx context.Context, h history, prefix storage.Key, at storage.Revision) error {
 	r := storage.Range{Prefix: prefix, Revision: at}
 	page, err := s.store.Scan(ctx, r)
 	if err != nil {
-		return fmt.Errorf("Scan %+v: %w", r, err)
+		return fmt.Errorf("scan %+v: %w", r, err)
 	}
 	s.checkPage(h, r, page, at)
 	return nil

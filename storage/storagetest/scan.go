@@ -176,7 +176,7 @@ func scanUnderTraffic(ctx context.Context, s *subject) {
 				r := randomRange(rng, at)
 				page, err := s.store.Scan(ctx, r)
 				if err != nil {
-					return fmt.Errorf("Scan %+v: %w", r, err)
+					return fmt.Errorf("scan %+v: %w", r, err)
 				}
 				seen.add(r, page)
 			}

@@ -65,7 +65,7 @@ func (s *subject) scribble(ctx context.Context, i int, keys []storage.Key, n int
 		key := keys[rng.IntN(len(keys))]
 		entry, err := s.store.Get(ctx, key)
 		if err != nil && !errors.Is(err, storage.ErrNotFound) {
-			return fmt.Errorf("Get %q: %w", key, err)
+			return fmt.Errorf("get %q: %w", key, err)
 		}
 		value := append(fmt.Appendf(nil, "writer %d, write %d", i, n), make([]byte, s.padding)...)
 		w := storage.Replace(key, value, entry.Revision)
@@ -230,10 +230,10 @@ func (s *subject) list(ctx context.Context, r storage.Range, into replica) (stor
 	for {
 		page, err := s.store.Scan(ctx, r)
 		if err != nil {
-			return 0, fmt.Errorf("Scan %+v: %w", r, err)
+			return 0, fmt.Errorf("scan %+v: %w", r, err)
 		}
 		if r.Revision != 0 && page.Revision != r.Revision {
-			return 0, fmt.Errorf("Scan %+v answered with the state at %d", r, page.Revision)
+			return 0, fmt.Errorf("scan %+v answered with the state at %d", r, page.Revision)
 		}
 		for _, entry := range page.Entries {
 			into[entry.Key] = entry
@@ -242,7 +242,7 @@ func (s *subject) list(ctx context.Context, r storage.Range, into replica) (stor
 			return page.Revision, nil
 		}
 		if page.Next <= r.Start {
-			return 0, fmt.Errorf("Scan %+v goes on at %q", r, page.Next)
+			return 0, fmt.Errorf("scan %+v goes on at %q", r, page.Next)
 		}
 		r.Revision, r.Start = page.Revision, page.Next
 	}

@@ -1,0 +1,115 @@
+package kubectl
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"syscall"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// server is the name of the process that serve starts.
+const server = "server"
+
+// serve runs `evenkeel serve` and returns when it answers.
+func serve(ts *testscript.TestScript, neg bool, args []string) {
+	plain(ts, neg)
+	program := "evenkeel"
+	if other := os.Getenv("EVENKEEL_SERVER"); other != "" {
+		program = other
+	}
+	all := []string{"serve", "--data-dir", ts.MkAbs("data")}
+	if !given(args, "--storage") {
+		all = append(all, "--storage", "memory")
+	}
+	if !given(args, "--listen") {
+		all = append(all, "--listen", "127.0.0.1:0")
+	}
+	p := run(ts, server, program, append(all, args...)...)
+	p.until(ts, server, "^  export KUBECONFIG=")
+}
+
+func given(args []string, flag string) bool {
+	for _, a := range args {
+		if a == flag {
+			return true
+		}
+	}
+	return false
+}
+
+func start(ts *testscript.TestScript, neg bool, args []string) {
+	plain(ts, neg)
+	if len(args) < 2 {
+		ts.Fatalf("usage: start name program args...")
+	}
+	run(ts, args[0], args[1], args[2:]...)
+}
+
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	plain(ts, neg)
+	if len(args) != 2 {
+		ts.Fatalf("usage: await name regexp")
+	}
+	_, p := find(ts, args[0])
+	p.until(ts, args[0], args[1])
+}
+
+func finish(ts *testscript.TestScript, neg bool, args []string) {
+	all, p := one(ts, args)
+	p.wait(ts, all, args[0])
+	text, _ := p.output.read()
+	_, _ = fmt.Fprint(ts.Stdout(), text)
+	if (p.err != nil) != neg {
+		ts.Fatalf("%s ended with %v, having written:\n%s", args[0], p.err, text)
+	}
+}
+
+func end(ts *testscript.TestScript, neg bool, args []string) {
+	plain(ts, neg)
+	all, p := one(ts, args)
+	p.signal(ts, all, args[0], syscall.SIGTERM)
+	text, _ := p.output.read()
+	_, _ = fmt.Fprint(ts.Stdout(), text)
+}
+
+func crash(ts *testscript.TestScript, neg bool, args []string) {
+	plain(ts, neg)
+	all, p := one(ts, args)
+	p.signal(ts, all, args[0], os.Kill)
+}
+
+func one(ts *testscript.TestScript, args []string) (*processes, *process) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: finish|end|crash name")
+	}
+	return find(ts, args[0])
+}
+
+// free finds an address to listen on that outlives a restart: its port is not
+// among those that the system gives to connections.
+func free(ts *testscript.TestScript, neg bool, args []string) {
+	plain(ts, neg)
+	if len(args) != 1 {
+		ts.Fatalf("usage: free VARIABLE")
+	}
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(10000)))
+		if err != nil {
+			continue
+		}
+		ts.Setenv(args[0], l.Addr().String())
+		ts.Check(l.Close())
+		return
+	}
+	ts.Fatalf("no port is free")
+}
+
+// plain refuses a ! before what cannot fail.
+func plain(ts *testscript.TestScript, neg bool) {
+	if neg {
+		ts.Fatalf("! makes no sense here")
+	}
+}

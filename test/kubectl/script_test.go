@@ -1,0 +1,60 @@
+package kubectl
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestScripts(t *testing.T) {
+	bin, err := buildKubectl()
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                "testdata",
+		RequireUniqueNames: true,
+		Setup:              func(env *testscript.Env) error { return setup(env, bin) },
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"kubectl": kubectl,
+			"serve":   serve,
+			"start":   start,
+			"await":   await,
+			"finish":  finish,
+			"end":     end,
+			"crash":   crash,
+			"match":   match,
+			"free":    free,
+		},
+	})
+}
+
+// setup gives a script the home of an operator who has just started a server.
+func setup(env *testscript.Env, bin string) error {
+	home := filepath.Join(env.WorkDir, "home")
+	if err := os.Mkdir(home, 0o755); err != nil {
+		return err
+	}
+	env.Setenv("HOME", home)
+	env.Setenv("XDG_DATA_HOME", "")
+	env.Setenv("KUBECONFIG", filepath.Join(env.WorkDir, "data", "admin.kubeconfig"))
+	env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
+	env.Setenv("TZ", "UTC")
+	env.Setenv("LANG", "C")
+	env.Setenv("GORACE", "atexit_sleep_ms=0")
+	env.Values[processesKey{}] = &processes{running: map[string]*process{}, env: env}
+	return nil
+}
+
+// kubectl runs kubectl in the foreground.
+func kubectl(ts *testscript.TestScript, neg bool, args []string) {
+	err := ts.Exec("kubectl", args...)
+	switch {
+	case err != nil && !neg:
+		ts.Fatalf("kubectl failed: %v", err)
+	case err == nil && neg:
+		ts.Fatalf("kubectl did not fail")
+	}
+}
