@@ -1,6 +1,7 @@
 package main
 
 import (
+	"debug/buildinfo"
 	"encoding/json"
 	"errors"
 	"os"
@@ -53,6 +54,18 @@ func TestEvenkeelKubectl(t *testing.T) {
 		}
 		return out.String(), errs.String(), 0
 	}
+
+	t.Run("is not in the server's binary", func(t *testing.T) {
+		info, err := buildinfo.ReadFile(evenkeel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, dep := range info.Deps {
+			if dep.Path == "k8s.io/kubectl" {
+				t.Errorf("evenkeel is built with %s %s: see docs/adr/0009-kubectl-inside.md", dep.Path, dep.Version)
+			}
+		}
+	})
 
 	t.Run("knows its version", func(t *testing.T) {
 		minor, patch := pinned(t)

@@ -166,6 +166,8 @@ func TestTokensAreRefused(t *testing.T) {
 		"no key id":                 {forge(t, key, `{"alg":"ES256"}`, claimsOf(parts)), i, `its key "" is not known`},
 		"critical extensions":       {forge(t, key, `{"alg":"ES256","kid":"`+i.signer.id+`","crit":["b64"],"b64":false}`, claimsOf(parts)), i, "it needs extensions"},
 		"padding":                   {good + "=", i, "its signature cannot be read"},
+		"a line end":                {good + "\n", i, "has not the form"},
+		"stray bits at the end":     {good[:len(good)-1] + stray(good[len(good)-1]), i, "its signature cannot be read"},
 		"two parts":                 {parts[0] + "." + parts[1], i, "has not the form"},
 		"four parts":                {good + ".", i, "has not the form"},
 		"rubbish":                   {"a.b.c", i, "its header cannot be read"},
@@ -243,6 +245,13 @@ func flip(signature string) string {
 	b, _ := segment.DecodeString(signature)
 	b[7] ^= 1
 	return segment.EncodeToString(b)
+}
+
+// stray returns another last character of a signature, with the same two bits
+// that count and others after them.
+func stray(last byte) string {
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	return string(alphabet[strings.IndexByte(alphabet, last)+1])
 }
 
 func TestClockSkewIsTolerated(t *testing.T) {

@@ -107,7 +107,8 @@ func signDigest(key crypto.Signer, digest []byte) ([]byte, error) {
 // The header picks the key; the key, and never the header, the algorithm.
 func verifyToken(token string, keys map[string]verifyKey) ([]byte, error) {
 	parts := strings.Split(token, ".")
-	if len(parts) != 3 || len(token) > maxToken {
+	// The decoder skips line ends, even where it is strict.
+	if len(parts) != 3 || len(token) > maxToken || strings.ContainsAny(token, "\r\n") {
 		return nil, errors.New("it has not the form of a token")
 	}
 	var header joseHeader

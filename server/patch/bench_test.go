@@ -159,9 +159,13 @@ func BenchmarkPatch(b *testing.B) {
 		b.Fatal(err)
 	}
 	for name, apply := range map[string]func() ([]byte, error){
-		"JSON":      func() ([]byte, error) { return JSON(doc, []byte(`[{"op":"replace","path":"/metadata/labels/app","value":"x"}]`)) },
-		"Merge":     func() ([]byte, error) { return Merge(doc, []byte(`{"metadata":{"labels":{"app":"x"}}}`)) },
-		"Strategic": func() ([]byte, error) { return Strategic(doc, []byte(`{"metadata":{"labels":{"app":"x"}}}`), &corev1.Pod{}) },
+		"JSON": func() ([]byte, error) {
+			return JSON(doc, []byte(`[{"op":"replace","path":"/metadata/labels/app","value":"x"}]`))
+		},
+		"Merge": func() ([]byte, error) { return Merge(doc, []byte(`{"metadata":{"labels":{"app":"x"}}}`)) },
+		"Strategic": func() ([]byte, error) {
+			return Strategic(doc, []byte(`{"metadata":{"labels":{"app":"x"}}}`), &corev1.Pod{})
+		},
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -120,7 +120,7 @@ func (s *subject) compactWatched(ctx context.Context, h history, start, at stora
 	for i := range 2 {
 		crew.start(func() error {
 			rng := s.rand(1 + i)
-			for !ended(over) {
+			for n := 0; n < 1000 && !ended(over); n++ {
 				r := randomRange(rng, start+storage.Revision(rng.Uint64N(uint64(at-start))))
 				page, err := s.store.Scan(ctx, r)
 				if err == nil {
@@ -138,8 +138,11 @@ func (s *subject) compactWatched(ctx context.Context, h history, start, at stora
 	}
 	crew.start(func() error {
 		defer close(over)
-		for range 50 { // reads have begun
-			<-reading
+		for range 20 { // reads have begun
+			select {
+			case <-reading:
+			case <-ctx.Done():
+			}
 		}
 		return s.store.Compact(ctx, at)
 	})
@@ -179,9 +182,9 @@ func longMarch(ctx context.Context, s *subject) {
 		}
 		return nil
 	})
-	for i := range 3 {
+	for i := range 2 {
 		crew.start(func() error { return s.onTheEdge(ctx, h, s.rand(1+i), &far, over, s.edgeScan) })
-		crew.start(func() error { return s.onTheEdge(ctx, h, s.rand(4+i), &far, over, s.edgeWatch) })
+		crew.start(func() error { return s.onTheEdge(ctx, h, s.rand(3+i), &far, over, s.edgeWatch) })
 	}
 	crew.wait()
 }

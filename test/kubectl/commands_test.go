@@ -59,7 +59,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 
 func finish(ts *testscript.TestScript, neg bool, args []string) {
 	all, p := one(ts, args)
-	p.wait(ts, all, args[0])
+	p.wait(all, args[0])
 	text, _ := p.output.read()
 	_, _ = fmt.Fprint(ts.Stdout(), text)
 	if (p.err != nil) != neg {
@@ -70,7 +70,7 @@ func finish(ts *testscript.TestScript, neg bool, args []string) {
 func end(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg)
 	all, p := one(ts, args)
-	p.signal(ts, all, args[0], syscall.SIGTERM)
+	p.signal(all, args[0], syscall.SIGTERM)
 	text, _ := p.output.read()
 	_, _ = fmt.Fprint(ts.Stdout(), text)
 }
@@ -78,7 +78,7 @@ func end(ts *testscript.TestScript, neg bool, args []string) {
 func crash(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg)
 	all, p := one(ts, args)
-	p.signal(ts, all, args[0], os.Kill)
+	p.signal(all, args[0], os.Kill)
 }
 
 func one(ts *testscript.TestScript, args []string) (*processes, *process) {

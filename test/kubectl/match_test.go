@@ -33,7 +33,7 @@ func match(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	got, want := ts.ReadFile(args[0]), ts.ReadFile(args[1])
 	if trouble := compare(lines(got), lines(want)); trouble != "" {
-		ts.Fatalf("%s: %s\nof what is wanted:\n%s\ngot:\n%s", args[1], trouble, want, got)
+		ts.Fatalf("%s is not like %s: %s", args[0], args[1], trouble)
 	}
 }
 

@@ -2,8 +2,10 @@ package kubectl
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -20,6 +22,7 @@ const patience = time.Minute
 type processes struct {
 	running map[string]*process
 	env     *testscript.Env
+	bin     string // where our programs are
 }
 
 type processesKey struct{}
@@ -65,10 +68,8 @@ func run(ts *testscript.TestScript, name, program string, args ...string) *proce
 	if all.running[name] != nil {
 		ts.Fatalf("%s runs already", name)
 	}
-	p := &process{cmd: exec.Command(program, args...), ended: make(chan struct{})}
-	if path, err := exec.LookPath(program); err == nil {
-		p.cmd.Path, p.cmd.Err = path, nil
-	}
+	p := &process{cmd: exec.Command(all.path(program), args...), ended: make(chan struct{})}
+	p.cmd.Args[0] = program
 	p.cmd.Dir = ts.MkAbs(".")
 	p.cmd.Env = all.environ(ts)
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
@@ -80,10 +81,23 @@ func run(ts *testscript.TestScript, name, program string, args ...string) *proce
 	}()
 	ts.Defer(func() {
 		if all.running[name] == p {
-			p.signal(ts, all, name, syscall.SIGTERM)
+			p.signal(all, name, syscall.SIGTERM)
 		}
 	})
 	return p
+}
+
+// path finds one of our own programs; others are in the system's path.
+func (all *processes) path(program string) string {
+	if ours := filepath.Join(all.bin, program); exists(ours) {
+		return ours
+	}
+	return program
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // environ is the script's environment of now.
@@ -96,6 +110,12 @@ func (all *processes) environ(ts *testscript.TestScript) []string {
 	return out
 }
 
+// fatalf ends the test. Unlike the script's own it may be called when the
+// script has ended.
+func (all *processes) fatalf(format string, args ...any) {
+	all.env.T().Fatal(fmt.Sprintf(format, args...))
+}
+
 // find returns a program that was started.
 func find(ts *testscript.TestScript, name string) (*processes, *process) {
 	all := ts.Value(processesKey{}).(*processes)
@@ -106,26 +126,26 @@ func find(ts *testscript.TestScript, name string) (*processes, *process) {
 	return all, p
 }
 
-// wait returns once the process has ended. A server must end well.
-func (p *process) wait(ts *testscript.TestScript, all *processes, name string) {
+// wait returns once the process has ended.
+func (p *process) wait(all *processes, name string) {
 	select {
 	case <-p.ended:
 	case <-time.After(patience):
 		_ = p.cmd.Process.Kill()
 		<-p.ended
 		text, _ := p.output.read()
-		ts.Fatalf("%s did not end in %v, having written:\n%s", name, patience, text)
+		all.fatalf("%s did not end in %v, having written:\n%s", name, patience, text)
 	}
 	delete(all.running, name)
 }
 
-// signal sends a signal and waits for the end.
-func (p *process) signal(ts *testscript.TestScript, all *processes, name string, s os.Signal) {
+// signal sends a signal and waits for the end. A server must end well.
+func (p *process) signal(all *processes, name string, s os.Signal) {
 	_ = p.cmd.Process.Signal(s) // it may have ended
-	p.wait(ts, all, name)
+	p.wait(all, name)
 	if name == server && s != os.Kill && p.err != nil {
 		text, _ := p.output.read()
-		ts.Fatalf("the server ended with %v, having written:\n%s", p.err, text)
+		all.fatalf("the server ended with %v, having written:\n%s", p.err, text)
 	}
 }
 

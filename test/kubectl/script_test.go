@@ -9,7 +9,7 @@ import (
 )
 
 func TestScripts(t *testing.T) {
-	bin, err := buildKubectl()
+	bin, err := buildPrograms()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -18,15 +18,16 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames: true,
 		Setup:              func(env *testscript.Env) error { return setup(env, bin) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"kubectl": kubectl,
-			"serve":   serve,
-			"start":   start,
-			"await":   await,
-			"finish":  finish,
-			"end":     end,
-			"crash":   crash,
-			"match":   match,
-			"free":    free,
+			"evenkeel": foreground("evenkeel"),
+			"kubectl":  foreground("kubectl"),
+			"serve":    serve,
+			"start":    start,
+			"await":    await,
+			"finish":   finish,
+			"end":      end,
+			"crash":    crash,
+			"match":    match,
+			"free":     free,
 		},
 	})
 }
@@ -44,17 +45,19 @@ func setup(env *testscript.Env, bin string) error {
 	env.Setenv("TZ", "UTC")
 	env.Setenv("LANG", "C")
 	env.Setenv("GORACE", "atexit_sleep_ms=0")
-	env.Values[processesKey{}] = &processes{running: map[string]*process{}, env: env}
+	env.Values[processesKey{}] = &processes{running: map[string]*process{}, env: env, bin: bin}
 	return nil
 }
 
-// kubectl runs kubectl in the foreground.
-func kubectl(ts *testscript.TestScript, neg bool, args []string) {
-	err := ts.Exec("kubectl", args...)
-	switch {
-	case err != nil && !neg:
-		ts.Fatalf("kubectl failed: %v", err)
-	case err == nil && neg:
-		ts.Fatalf("kubectl did not fail")
+// foreground runs a program and waits for it.
+func foreground(program string) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		err := ts.Exec(program, args...)
+		switch {
+		case err != nil && !neg:
+			ts.Fatalf("%s failed: %v", program, err)
+		case err == nil && neg:
+			ts.Fatalf("%s did not fail", program)
+		}
 	}
 }

@@ -1,6 +1,6 @@
 // Package lean is an HTTP/1.1 client over TLS for load generators. Requests are
 // bytes that the caller has made before; of answers it reads status and length,
-// and throws the body away but for its beginning. Nothing is allocated on the way.
+// and throws the body away but for its beginning. It allocates nothing on the way.
 package lean
 
 import (
