@@ -10,6 +10,7 @@ MAKEFLAGS += --no-print-directory
 # What a release calls itself: the newest tag, or devel and the commit.
 VERSION ?= $(shell git describe --tags --dirty 2>/dev/null || echo "devel-$$(git describe --always --dirty 2>/dev/null || echo unknown)")
 ARGS ?=
+APIARGS ?=
 FUZZTIME ?= 10s
 BENCH ?= .
 BENCHTIME ?= 5x
@@ -43,6 +44,8 @@ fuzz: ## Run every fuzz target of the tree (FUZZTIME=10s each)
 bench: ## Run the benchmarks against the peers (BENCH=regexp)
 	@echo "==> bench"
 	@cd bench && go test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -timeout 60m $(ARGS) ./...
+	@echo "==> bench: the API servers"
+	@cd bench && go run ./apiserver -run '$(BENCH)' $(APIARGS)
 
 chaos: ## Kill and check storage at length (KILLS=1000, ROUNDS=50)
 	@EVENKEEL_KILLS=$(KILLS) EVENKEEL_ROUNDS=$(ROUNDS) scripts/chaos

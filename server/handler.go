@@ -102,6 +102,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, info rest.Info) *
 		s.log.Error("authorization failed", "user", user.Name, "path", r.URL.Path, "error", err)
 	}
 	if err != nil || !decision.Allowed {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
 		rest.SendError(w, r, info.Forbidden(user, decision.Reason))
 		return nil
 	}

@@ -123,7 +123,7 @@ var Evenkeel = Policy{
 		{Folder: "internal/arch", Gives: "this table, as a test"},
 		{Folder: "examples/...", May: slices.Concat(public, []string{"examples/..."}),
 			Gives: "whole programs"},
-		{Folder: "test/compat/...", May: slices.Concat(public, []string{"test/compat/..."}), OwnModule: true,
+		{Folder: "test/compat/...", May: slices.Concat(public, []string{"test/compat/...", "test/storage/etcdtest"}), OwnModule: true,
 			Gives: "the ecosystem's clients as tests of our server"},
 		{Folder: "test/kubectl", May: []string{"cli"}, OwnModule: true,
 			Gives: "scripts with the real kubectl, as an operator would type them"},

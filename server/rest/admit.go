@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +31,18 @@ func (a *API) admitNew(c *call, m metav1.Object) error {
 		return nil
 	}
 	return terminating(c.res, m)
+}
+
+// admitDelete refuses to delete the namespaces that the system cannot be without.
+func (c *call) admitDelete() error {
+	if c.res.storage != "namespaces" {
+		return nil
+	}
+	switch c.target.name {
+	case metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic:
+		return apierrors.NewForbidden(c.res.groupResource(), c.target.name, errors.New("this namespace may not be deleted"))
+	}
+	return nil
 }
 
 func terminating(r *resource, m metav1.Object) error {

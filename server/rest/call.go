@@ -70,6 +70,9 @@ func (c *call) serve() error {
 		}
 		return c.review()
 	}
+	if c.target.watch && c.r.Method != http.MethodGet {
+		return errMethodNotAllowed()
+	}
 	if c.target.name == "" {
 		return c.serveCollection()
 	}
@@ -135,7 +138,7 @@ func (c *call) serveCollection() error {
 func (c *call) serveObject() error {
 	switch c.r.Method {
 	case http.MethodGet:
-		if c.target.watch || boolParam(c.query, "watch") {
+		if c.target.watch {
 			return c.list()
 		}
 		return c.get()

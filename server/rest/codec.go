@@ -83,6 +83,9 @@ func (c *codec) decode(media string, body []byte, gvk schema.GroupVersionKind, i
 	if !ok {
 		return nil, nil, errUnknownFormat()
 	}
+	if err := checkQuantities(media, body, into); err != nil {
+		return nil, nil, err
+	}
 	obj, got, err := decoder.Decode(body, &gvk, into)
 	if err != nil {
 		if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil {
@@ -95,11 +98,14 @@ func (c *codec) decode(media string, body []byte, gvk schema.GroupVersionKind, i
 
 func checkKind(obj runtime.Object, got *schema.GroupVersionKind, want schema.GroupVersionKind, strict []error) (runtime.Object, []error, error) {
 	if got != nil && *got != want {
-		err := fmt.Errorf("converting (%s.%s) to (%s.%s): unknown conversion", got.Version, got.Kind, kindGroupName(want.Group), want.Kind)
-		return nil, nil, decodeError(err, got, want.Kind, nil)
+		return nil, nil, decodeError(errConversion(*got, want), got, want.Kind, nil)
 	}
 	obj.GetObjectKind().SetGroupVersionKind(want)
 	return obj, strict, nil
+}
+
+func errConversion(got, want schema.GroupVersionKind) error {
+	return fmt.Errorf("converting (%s.%s) to (%s.%s): unknown conversion", got.Version, got.Kind, kindGroupName(want.Group), want.Kind)
 }
 
 func decodeError(err error, got *schema.GroupVersionKind, want string, body []byte) error {

@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -46,12 +48,15 @@ func parseToken(s string) (token, error) {
 	}
 	switch {
 	case t.Version != tokenVersion:
-		return bad(fmt.Sprintf("continue key is not valid: server does not recognize this encoded version %q", t.Version))
-	case t.Revision == 0 || t.Revision < anyRevision:
+		return bad(fmt.Sprintf("continue key is not valid: server does not recognize this encoded version %s", t.Version))
+	case t.Revision == 0:
 		return bad("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
 	case t.Start == "":
 		return bad("continue key is not valid: encoded start key empty (version meta.k8s.io/v1)")
+	case slices.Contains(strings.Split(t.Start, "/"), ".."):
+		return bad("continue key is not valid: " + t.Start)
 	}
+	t.Revision = max(t.Revision, anyRevision)
 	return t, nil
 }
 

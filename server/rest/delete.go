@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -41,20 +40,18 @@ func (c *call) deleteOptions() (metav1.DeleteOptions, error) {
 }
 
 func (c *call) decodeDeleteOptions(body []byte, o *metav1.DeleteOptions) error {
-	media := contentType(c.r)
-	if media == mediaJSON {
-		if err := json.Unmarshal(body, o); err != nil {
-			return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type DeleteOptions): %v (%s)", err, summary(body)))
-		}
-		return nil
-	}
-	decoder, ok := c.api.codec.decoder(media)
+	decoder, ok := c.api.codec.decoder(contentType(c.r))
 	if !ok {
 		return errUnknownFormat()
 	}
-	gvk := schema.GroupVersionKind{Version: "v1", Kind: "DeleteOptions"}
-	if _, _, err := decoder.Decode(body, &gvk, o); err != nil {
-		return decodeError(err, &gvk, "DeleteOptions", body)
+	gvk := metav1.SchemeGroupVersion.WithKind("DeleteOptions")
+	gvk.Group = ""
+	got, _, err := decoder.Decode(body, &gvk, o)
+	if err != nil && !runtime.IsStrictDecodingError(err) {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	if _, ok := got.(*metav1.DeleteOptions); !ok {
+		return apierrors.NewBadRequest("decoded object cannot be converted to DeleteOptions")
 	}
 	return nil
 }
@@ -63,6 +60,9 @@ func (c *call) decodeDeleteOptions(body []byte, o *metav1.DeleteOptions) error {
 func (c *call) delete() error {
 	o, err := c.deleteOptions()
 	if err != nil {
+		return err
+	}
+	if err := c.admitDelete(); err != nil {
 		return err
 	}
 	for try := 1; ; try++ {

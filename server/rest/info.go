@@ -29,7 +29,7 @@ func Describe(r *http.Request) Info {
 		return Info{Verb: strings.ToLower(r.Method), Path: r.URL.Path}
 	}
 	q := r.URL.Query()
-	watching := r.Method == http.MethodGet && (t.watch || boolParam(q, "watch"))
+	watching := r.Method == http.MethodGet && (t.watch || t.name == "" && boolParam(q, "watch"))
 	i := Info{
 		Verb: t.verb(r.Method, watching), Path: r.URL.Path, Group: t.gv.Group, Version: t.gv.Version,
 		Resource: t.resource, Subresource: t.subresource, Namespace: t.namespace, Name: t.name, Watch: watching, resource: true,

@@ -46,6 +46,9 @@ func (c *call) selector(o internalversion.ListOptions) (*selector, error) {
 	f := o.FieldSelector
 	if c.target.name != "" { // a watch of one object by its own path
 		own := fields.OneTermEqualSelector("metadata.name", c.target.name)
+		if f != nil && !f.Matches(fields.Set{"metadata.name": c.target.name, "metadata.namespace": c.target.namespace}) {
+			return nil, apierrors.NewBadRequest("fieldSelector metadata.name doesn't match requested name")
+		}
 		if f != nil && !f.Empty() {
 			own = fields.AndSelectors(f, own)
 		}
@@ -56,6 +59,9 @@ func (c *call) selector(o internalversion.ListOptions) (*selector, error) {
 
 // page reads the objects that a list is about.
 func (c *call) page(o internalversion.ListOptions, sel *selector) (page, error) {
+	if o.ResourceVersion == "0" {
+		o.Limit = 0 // who takes any state gets it whole
+	}
 	if o.Continue != "" {
 		return c.nextPage(o, sel)
 	}
@@ -80,12 +86,12 @@ func (c *call) page(o internalversion.ListOptions, sel *selector) (page, error) 
 
 // nextPage goes on with a list where its token says.
 func (c *call) nextPage(o internalversion.ListOptions, sel *selector) (page, error) {
-	if o.ResourceVersion != "" && o.ResourceVersion != "0" {
-		return page{}, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
-	}
 	t, err := parseToken(o.Continue)
 	if err != nil {
 		return page{}, err
+	}
+	if o.ResourceVersion != "" && o.ResourceVersion != "0" {
+		return page{}, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
 	}
 	if t.Revision == anyRevision {
 		if err := c.fresh(""); err != nil {

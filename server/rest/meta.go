@@ -101,10 +101,10 @@ func (c *call) checkNamespace(m metav1.Object) error {
 	return nil
 }
 
-// checkName makes an object's name that of the request's path.
+// checkName refuses an object of another name than the request's path has.
 func (c *call) checkName(m metav1.Object) error {
 	if m.GetName() == "" {
-		m.SetName(c.target.name)
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", c.target.name))
 	}
 	if m.GetName() != c.target.name {
 		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", m.GetName(), c.target.name))

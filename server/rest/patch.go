@@ -40,6 +40,9 @@ func (c *call) patchSide(subresource string, merge func(wanted, old runtime.Obje
 	}
 	ch := change{subresource: subresource, merge: merge, intent: c.intent(o.DryRun, o.FieldManager, o.FieldValidation)}
 	if kind == types.ApplyPatchType {
+		if err := checkQuantities(mediaYAML, body, c.res.new()); err != nil {
+			return err
+		}
 		c.makeApply(&ch, body, o.Force != nil && *o.Force)
 	} else {
 		ch.make = func(old runtime.Object) (runtime.Object, error) { return c.patched(ch.intent, kind, body, old) }
@@ -62,6 +65,12 @@ func (c *call) makeApply(ch *change, body []byte, force bool) {
 		if err := c.applyStrict(body, ch.intent); err != nil {
 			return nil, err
 		}
+		if err := c.checkName(accessor(out)); err != nil {
+			return nil, err
+		}
+		if err := c.checkNamespace(accessor(out)); err != nil {
+			return nil, err
+		}
 		return c.res.toStored(out)
 	}
 	ch.make = apply
@@ -79,12 +88,6 @@ func (c *call) makeApply(ch *change, body []byte, force bool) {
 		}
 		obj, err := apply(live)
 		if err != nil {
-			return err
-		}
-		if err := c.checkNamespace(accessor(obj)); err != nil {
-			return err
-		}
-		if err := c.checkName(accessor(obj)); err != nil {
 			return err
 		}
 		return c.createObject(obj, in)
@@ -107,7 +110,9 @@ func (c *call) patched(in intent, kind types.PatchType, body []byte, old runtime
 	case types.MergePatchType:
 		doc, err = patch.Merge(doc, body)
 	default:
-		doc, err = patch.Strategic(doc, body, c.res.new())
+		if doc, err = patch.Strategic(doc, body, c.res.new()); err == nil {
+			doc, err = c.keepKind(doc)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -115,17 +120,34 @@ func (c *call) patched(in intent, kind types.PatchType, body []byte, old runtime
 	return c.decodePatched(in, kind, body, doc)
 }
 
+// keepKind undoes what a strategic merge patch does to an object's kind: the
+// real server merges into typed objects, which cannot change theirs.
+func (c *call) keepKind(doc []byte) ([]byte, error) {
+	var is metav1.TypeMeta
+	apiVersion, kind := c.res.gvk.ToAPIVersionAndKind()
+	if err := json.Unmarshal(doc, &is); err == nil && is.Kind == kind && is.APIVersion == apiVersion {
+		return doc, nil
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(doc, &object); err != nil || object == nil {
+		return doc, nil
+	}
+	object["kind"], object["apiVersion"] = fmt.Appendf(nil, "%q", kind), fmt.Appendf(nil, "%q", apiVersion)
+	return json.Marshal(object)
+}
+
 // decodePatched reads what a patch has made of an object.
 func (c *call) decodePatched(in intent, kindOfPatch types.PatchType, body, doc []byte) (runtime.Object, error) {
-	var kind metav1.TypeMeta
-	if err := json.Unmarshal(doc, &kind); err == nil {
-		if apiVersion, k := c.res.gvk.ToAPIVersionAndKind(); kind.APIVersion != apiVersion || kind.Kind != k {
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version or kind in the data (%s, %s) does not match the expected (%s, %s)", kind.APIVersion, kind.Kind, apiVersion, k))
+	if err := checkQuantities(mediaJSON, doc, c.res.new()); err != nil {
+		return nil, err
+	}
+	obj, got, err := c.api.codec.json.Decode(doc, &c.res.gvk, c.res.new())
+	strict, ok := runtime.AsStrictDecodingError(err)
+	if err == nil || ok {
+		if got != nil && *got != c.res.gvk {
+			err, ok = errConversion(*got, c.res.gvk), false
 		}
 	}
-	obj := c.res.new()
-	_, _, err := c.api.codec.json.Decode(doc, &c.res.gvk, obj)
-	strict, ok := runtime.AsStrictDecodingError(err)
 	if err != nil && !ok {
 		return nil, invalidPatch(kindOfPatch, body, doc, err)
 	}
@@ -141,8 +163,8 @@ func (c *call) decodePatched(in intent, kindOfPatch types.PatchType, body, doc [
 	}
 	obj.GetObjectKind().SetGroupVersionKind(c.res.gvk)
 	m := accessor(obj)
-	if m.GetName() != c.target.name {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", m.GetName(), c.target.name))
+	if err := c.checkName(m); err != nil {
+		return nil, err
 	}
 	if err := c.checkNamespace(m); err != nil {
 		return nil, err

@@ -74,7 +74,10 @@ func (c *call) judge(obj runtime.Object) error {
 	case *authorizationv1.SelfSubjectAccessReview:
 		return c.judgeAccess(user, r.Spec.ResourceAttributes, r.Spec.NonResourceAttributes, &r.Status)
 	case *authorizationv1.SelfSubjectRulesReview:
-		r.Status = rulesOf(user)
+		if r.Spec.Namespace == "" {
+			return apierrors.NewBadRequest("no namespace on request")
+		}
+		*r = authorizationv1.SelfSubjectRulesReview{TypeMeta: r.TypeMeta, Status: rulesOf(user)}
 		return nil
 	}
 	return errMethodNotAllowed()

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/even-keel/evenkeel/server/patch"
-	"github.com/even-keel/evenkeel/server/watch"
 )
 
 var scaleGVK = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
@@ -25,7 +24,11 @@ func (c *call) serveScale() error {
 		if err != nil {
 			return err
 		}
-		return c.answerScale(o)
+		obj, err := c.res.decoded(o)
+		if err != nil {
+			return err
+		}
+		return c.answerScale(obj)
 	case http.MethodPut:
 		return c.updateScale()
 	case http.MethodPatch:
@@ -34,10 +37,13 @@ func (c *call) serveScale() error {
 	return errMethodNotAllowed()
 }
 
-func (c *call) answerScale(o *watch.Object) error {
-	obj, err := c.res.decoded(o)
-	if err != nil {
-		return err
+func (c *call) answerScale(obj runtime.Object) error {
+	if c.out.as == "PartialObjectMetadata" {
+		p, err := c.partial(c.scaleOf(obj))
+		if err != nil {
+			return err
+		}
+		return c.sendObject(http.StatusOK, p)
 	}
 	return c.sendObject(http.StatusOK, c.scaleOf(obj))
 }
@@ -118,7 +124,7 @@ func (c *call) patchedScale(kind types.PatchType, body []byte, old *autoscalingv
 // changeScale sets an object's replicas to what make makes of its scale.
 func (c *call) changeScale(in intent, make func(old *autoscalingv1.Scale) (*autoscalingv1.Scale, error)) error {
 	return c.change(change{
-		intent: in, subresource: "scale",
+		intent: in, subresource: "scale", replaces: c.r.Method == http.MethodPut,
 		make: func(old runtime.Object) (runtime.Object, error) {
 			wanted, err := make(c.scaleOf(old))
 			if err != nil {
@@ -128,6 +134,9 @@ func (c *call) changeScale(in intent, make func(old *autoscalingv1.Scale) (*auto
 				return nil, apierrors.NewInvalid(scaleGVK.GroupKind(), c.target.name, field.ErrorList{
 					field.Invalid(field.NewPath("spec", "replicas"), wanted.Spec.Replicas, "must be greater than or equal to 0"),
 				})
+			}
+			if wanted.UID != "" {
+				accessor(old).SetUID(wanted.UID)
 			}
 			if wanted.ResourceVersion != "" {
 				accessor(old).SetResourceVersion(wanted.ResourceVersion)

@@ -56,7 +56,7 @@ func (s *selector) fieldLabel(label, value string) (string, string, error) {
 			return stored, value, nil
 		}
 	}
-	if slices.Contains(s.res.kind.Fields, label) {
+	if slices.Contains(s.res.kind.Fields, label) && !s.renamed(label) {
 		s.decode = true
 		return label, value, nil
 	}
@@ -64,6 +64,19 @@ func (s *selector) fieldLabel(label, value string) (string, string, error) {
 		return "", "", fmt.Errorf("%q is not a known field selector: only %q, %q", label, "metadata.name", "metadata.namespace")
 	}
 	return "", "", fmt.Errorf("field label not supported: %s", label)
+}
+
+// renamed says that the version has another name for a field of the stored one.
+func (s *selector) renamed(label string) bool {
+	if s.res.version == nil {
+		return false
+	}
+	for _, stored := range s.res.version.FieldLabels {
+		if stored == label {
+			return true
+		}
+	}
+	return false
 }
 
 // selective says that labels or fields are selected by.

@@ -142,19 +142,11 @@ func (e *eventEncoder) special(event string, obj runtime.Object) (runtime.Object
 		return obj, nil
 	}
 	if e.out.as == "Table" {
-		t, err := e.table(nil, metav1.ListMeta{ResourceVersion: resourceVersion(obj)})
-		if err != nil {
-			return nil, err
-		}
-		if e.rows > 0 {
+		t, err := e.table([]runtime.Object{obj}, metav1.ListMeta{ResourceVersion: resourceVersion(obj)})
+		if err == nil && e.rows > 0 {
 			t.ColumnDefinitions = nil
 		}
-		p, err := e.partial(obj)
-		if err != nil {
-			return nil, err
-		}
-		t.Rows = []metav1.TableRow{{Cells: make([]any, len(e.res.kind.Columns)), Object: runtime.RawExtension{Object: p}}}
-		return t, nil
+		return t, err
 	}
 	return e.partial(obj)
 }

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/even-keel/evenkeel/server/auth"
-	"github.com/even-keel/evenkeel/server/watch"
 )
 
 // serveSubresource answers a request about a part or a deed of an object.
@@ -106,15 +105,21 @@ func (c *call) bind() error {
 	if err := c.decodeInto(corev1.SchemeGroupVersion.WithKind("Binding"), &b); err != nil {
 		return err
 	}
-	if b.Target.Name == "" {
-		return apierrors.NewInvalid(schema.GroupKind{Kind: "Binding"}, c.target.name, field.ErrorList{field.Required(field.NewPath("target", "name"), "")})
+	target := field.NewPath("target")
+	switch {
+	case b.Name != c.target.name:
+		return apierrors.NewBadRequest("name in URL does not match name in Binding object")
+	case b.Target.Kind != "" && b.Target.Kind != "Node":
+		return field.NotSupported(target.Child("kind"), b.Target.Kind, []string{"Node", "<empty>"})
+	case b.Target.Name == "":
+		return field.Required(target.Child("name"), "")
 	}
 	in := c.intent(o.DryRun, o.FieldManager, "")
 	return c.change(change{
 		intent: in, subresource: "binding", lenient: true,
 		make:   func(old runtime.Object) (runtime.Object, error) { return c.bound(old.(*corev1.Pod), b) },
 		merge:  func(wanted, _ runtime.Object) runtime.Object { return wanted },
-		answer: func(*watch.Object) error { return c.created() },
+		answer: func(runtime.Object) error { return c.created() },
 	})
 }
 
@@ -129,7 +134,7 @@ func (c *call) bound(pod *corev1.Pod, b corev1.Binding) (runtime.Object, error) 
 	}
 	switch {
 	case b.UID != "" && b.UID != pod.UID:
-		return refuse("the UID in the binding (%s) does not match the UID of the pod (%s)", b.UID, pod.UID)
+		return nil, c.sameIdentity(&b, pod)
 	case pod.DeletionTimestamp != nil:
 		return refuse("pod %s is being deleted, cannot be assigned to a host", pod.Name)
 	case pod.Spec.NodeName != "":
@@ -182,6 +187,9 @@ func (c *call) issueToken() error {
 	var req authenticationv1.TokenRequest
 	if err := c.decodeInto(gvk, &req); err != nil {
 		return err
+	}
+	if req.Name != "" && req.Name != c.target.name {
+		return apierrors.NewInvalid(gvk.GroupKind(), c.target.name, field.ErrorList{field.Invalid(metadataPath.Child("name"), req.Name, "must match the service account name if specified")})
 	}
 	current, err := c.current()
 	if err != nil {

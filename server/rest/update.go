@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"reflect"
+	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -69,7 +70,7 @@ type change struct {
 	// lenient says that validation is the caller's.
 	lenient bool
 	// answer, if not nil, sends the answer.
-	answer func(*watch.Object) error
+	answer func(obj runtime.Object) error
 }
 
 // dedupWhen says in a warning when owners were found to be named twice.
@@ -116,14 +117,20 @@ type outcome struct {
 }
 
 func (c *call) answerChange(ch change, done outcome) error {
-	switch {
-	case done.unstored != nil:
-		return c.answerObject(http.StatusOK, done.unstored)
-	case ch.answer != nil:
-		return ch.answer(done.stored)
-	default:
+	if done.unstored == nil && ch.answer == nil {
 		return c.answer(http.StatusOK, done.stored)
 	}
+	obj := done.unstored
+	if obj == nil {
+		var err error
+		if obj, err = c.res.decoded(done.stored); err != nil {
+			return err
+		}
+	}
+	if ch.answer != nil {
+		return ch.answer(obj)
+	}
+	return c.answerObject(http.StatusOK, obj)
 }
 
 func (c *call) tryChange(ch change, current *watch.Object) (outcome, error) {
@@ -174,8 +181,10 @@ func (c *call) tryChange(ch change, current *watch.Object) (outcome, error) {
 // checkRevision compares what the client has seen with what there is.
 func (c *call) checkRevision(ch change, obj, old runtime.Object) (outcome, error) {
 	m, oldMeta := accessor(obj), accessor(old)
-	if err := c.sameIdentity(m, oldMeta); err != nil {
-		return outcome{}, err
+	if ch.replaces {
+		if err := c.sameIdentity(m, oldMeta); err != nil {
+			return outcome{}, err
+		}
 	}
 	rv := m.GetResourceVersion()
 	conditional := ch.replaces && rv != "" || rv != oldMeta.GetResourceVersion()
@@ -188,8 +197,8 @@ func (c *call) checkRevision(ch change, obj, old runtime.Object) (outcome, error
 		}
 		return outcome{}, nil
 	case rv != oldMeta.GetResourceVersion():
-		if _, err := revision(rv); err != nil {
-			return outcome{}, c.res.invalid(m.GetName(), field.ErrorList{field.Invalid(metadataPath.Child("resourceVersion"), rv, err.Error())})
+		if _, err := strconv.ParseUint(rv, 10, 64); err != nil {
+			return outcome{}, err
 		}
 		return outcome{conditional: true}, storage.ErrConflict
 	}
@@ -283,18 +292,22 @@ func mergeStatus(obj, old runtime.Object) runtime.Object {
 	return merged
 }
 
-// keepSystemFields carries over what no client may change.
+// keepSystemFields carries over what no client may change. Where clients are
+// told that they may not, what they sent is left for validation.
 func keepSystemFields(m, old metav1.Object) {
-	m.SetUID(old.GetUID())
+	if m.GetUID() == "" {
+		m.SetUID(old.GetUID())
+	}
 	m.SetCreationTimestamp(old.GetCreationTimestamp())
 	m.SetGeneration(old.GetGeneration())
 	m.SetSelfLink(old.GetSelfLink())
-	m.SetDeletionTimestamp(old.GetDeletionTimestamp())
-	m.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
-	m.SetResourceVersion(old.GetResourceVersion())
-	if m.GetGenerateName() == "" {
-		m.SetGenerateName(old.GetGenerateName())
+	if m.GetDeletionTimestamp() == nil {
+		m.SetDeletionTimestamp(old.GetDeletionTimestamp())
 	}
+	if m.GetDeletionGracePeriodSeconds() == nil {
+		m.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
+	}
+	m.SetResourceVersion(old.GetResourceVersion())
 }
 
 // sameWish reports whether two objects ask for the same: they differ at most in

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -86,6 +87,16 @@ func one(ts *testscript.TestScript, args []string) (*processes, *process) {
 		ts.Fatalf("usage: finish|end|crash name")
 	}
 	return find(ts, args[0])
+}
+
+// capture runs a program and keeps what it writes in a variable.
+func capture(ts *testscript.TestScript, neg bool, args []string) {
+	plain(ts, neg)
+	if len(args) < 2 {
+		ts.Fatalf("usage: capture VARIABLE program args...")
+	}
+	ts.Check(ts.Exec(args[1], args[2:]...))
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
 }
 
 // free finds an address to listen on that outlives a restart: its port is not

@@ -17,6 +17,8 @@
 //	crash name                kill that program
 //	match stdout|stderr|file want
 //	                          compare with a file, see below
+//	capture VARIABLE program args
+//	                          run a program, and set a variable to what it writes
 //	free VARIABLE             set a variable to an address that nobody listens on
 //
 // match takes runs of blanks for one blank. In what is wanted <age>, <time>,

@@ -27,6 +27,7 @@ func TestScripts(t *testing.T) {
 			"end":      end,
 			"crash":    crash,
 			"match":    match,
+			"capture":  capture,
 			"free":     free,
 		},
 	})

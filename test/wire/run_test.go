@@ -149,7 +149,9 @@ func TestIdentities(t *testing.T) {
 }
 
 func TestRedirectsAreAnswers(t *testing.T) {
-	run := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusMovedPermanently) })
+	run := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/elsewhere", http.StatusMovedPermanently)
+	})
 	results, err := run.Play(t.Context(), scenario(t, okStep))
 	if err != nil || results[0].Got.Status != 301 {
 		t.Errorf("%v, status %d", err, results[0].Got.Status)

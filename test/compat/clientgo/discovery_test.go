@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,6 +28,9 @@ func described(t *testing.T, lists []*metav1.APIResourceList) (lines []string) {
 	t.Helper()
 	for _, list := range lists {
 		for _, r := range list.APIResources {
+			if strings.Contains(r.Name, "/") {
+				r.SingularName = "" // aggregated documents have none, clients make one up
+			}
 			slices.Sort(r.Verbs)
 			slices.Sort(r.ShortNames)
 			slices.Sort(r.Categories)
@@ -159,8 +163,8 @@ func TestCachedDiscovery(t *testing.T) {
 		second := connect()
 		_, after, err := second.ServerGroupsAndResources()
 		check(t, err)
-		if asked.Load() != n || !second.Fresh() == false && false {
-			t.Errorf("the cache asked the server")
+		if asked.Load() != n {
+			t.Error("the cache asked the server")
 		}
 		if !slices.Equal(described(t, before), described(t, after)) {
 			t.Error("the cache holds something else")
@@ -211,6 +215,6 @@ func TestHealth(t *testing.T) {
 		}
 		must(d.ServerVersion())(t)
 		_, err := d.RESTClient().Get().AbsPath("/apis").DoRaw(t.Context())
-		refused(t, "anonymous discovery", err, func(err error) bool { return strings.Contains(err.Error(), "anonymous") })
+		refused(t, "anonymous discovery", err, apierrors.IsForbidden)
 	})
 }

@@ -101,7 +101,7 @@ func TestMetadataClient(t *testing.T) {
 		}
 		wantEvent(t, w, watch.Modified, patched)
 		got := must(maps.Get(ctx, "m-000", metav1.GetOptions{}))(t)
-		if got.ResourceVersion != patched.ResourceVersion || got.Kind != "PartialObjectMetadata" {
+		if got.ResourceVersion != patched.ResourceVersion || got.Annotations["a"] != "b" {
 			t.Errorf("got %+v", got)
 		}
 		check(t, maps.Delete(ctx, "m-000", metav1.DeleteOptions{}))

@@ -50,7 +50,7 @@ func TestLeaderElection(t *testing.T) {
 		<-firstDone
 		wantLeader("second")
 		lease := must(c.CoordinationV1().Leases(ns).Get(t.Context(), "lock", metav1.GetOptions{}))(t)
-		if *lease.Spec.HolderIdentity != "second" || *lease.Spec.LeaseTransitions != 2 {
+		if *lease.Spec.HolderIdentity != "second" || *lease.Spec.LeaseTransitions != 1 {
 			t.Errorf("the lease says %s after %d transitions", *lease.Spec.HolderIdentity, *lease.Spec.LeaseTransitions)
 		}
 		stop2()

@@ -158,7 +158,7 @@ func TestPodParts(t *testing.T) {
 		}
 
 		// Nobody runs pods yet: the answer is a Status that says so.
-		_, err := pods.GetLogs("one", &corev1.PodLogOptions{}).DoRaw(ctx)
+		_, err := pods.GetLogs("one", &corev1.PodLogOptions{}).Stream(ctx)
 		refused(t, "logs", err, func(err error) bool {
 			status, ok := err.(apierrors.APIStatus)
 			return ok && status.Status().Code == http.StatusNotImplemented && strings.Contains(err.Error(), "node agent")
