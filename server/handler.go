@@ -96,6 +96,14 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, info rest.Info) *
 		rest.SendError(w, r, apierrors.NewUnauthorized("Unauthorized"))
 		return nil
 	}
+	user, refused, err := s.impersonated(r.Context(), r, user)
+	if refused != nil || err != nil {
+		if refused == nil {
+			refused = &auth.Attributes{Verb: "impersonate", Resource: "users"}
+		}
+		rest.SendError(w, r, rest.Forbidden(user, *refused, ""))
+		return nil
+	}
 	r = r.WithContext(auth.WithUser(r.Context(), user))
 	decision, err := s.config.Authorizer.Authorize(r.Context(), user, info.Attributes())
 	if err != nil {

@@ -157,7 +157,8 @@ func (c *call) fail(err error) {
 	if s.Code == 0 {
 		s.Code = http.StatusInternalServerError
 	}
-	if s.Code >= http.StatusInternalServerError {
+	gone := c.ctx().Err() != nil // and nobody hears the answer
+	if s.Code >= http.StatusInternalServerError && s.Code != http.StatusNotImplemented && !gone {
 		c.api.log.Error("request failed", "method", c.r.Method, "path", c.r.URL.Path, "error", err)
 	}
 	if s.Details != nil && s.Details.RetryAfterSeconds > 0 {

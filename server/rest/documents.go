@@ -10,11 +10,8 @@ import (
 	"github.com/even-keel/evenkeel/server/openapi"
 )
 
-// The media types of the OpenAPI documents in protobuf.
-var openapiV2Proto = []string{
-	"application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
-	"application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
-}
+// openapiV2Proto is the media type of the OpenAPI document in protobuf.
+const openapiV2Proto = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 // serveOpenAPI answers for the documents that describe the API.
 func (a *API) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
@@ -32,11 +29,9 @@ func (a *API) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 
 func (a *API) serveOpenAPIV2(w http.ResponseWriter, r *http.Request) {
 	for _, accepted := range parseAccept(r) {
-		for _, media := range openapiV2Proto {
-			if accepted.media == media {
-				sendDocument(w, r, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf", a.docs.V2Proto())
-				return
-			}
+		if accepted.media == openapiV2Proto {
+			sendDocument(w, r, openapiV2Proto, a.docs.V2Proto())
+			return
 		}
 		if media, ok := mediaFor(accepted.media); ok && media == mediaJSON {
 			break

@@ -53,10 +53,15 @@ func (i Info) Attributes() auth.Attributes {
 
 // Forbidden is the answer to somebody who may not make the request.
 func (i Info) Forbidden(user auth.User, reason string) error {
+	return Forbidden(user, i.Attributes(), reason)
+}
+
+// Forbidden is the answer to somebody who may not do something.
+func Forbidden(user auth.User, a auth.Attributes, reason string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
-		Details: &metav1.StatusDetails{Group: i.Group, Kind: i.Resource, Name: i.Name},
-		Message: auth.ForbiddenMessage(user, i.Attributes(), reason),
+		Details: &metav1.StatusDetails{Group: a.Group, Kind: a.Resource, Name: a.Name},
+		Message: auth.ForbiddenMessage(user, a, reason),
 	}}
 }
 

@@ -41,7 +41,8 @@ func parseAccept(r *http.Request) []accept {
 		if strings.TrimSpace(part) == "" {
 			continue
 		}
-		media, params, err := mime.ParseMediaType(part)
+		// Clients ask for OpenAPI by a name with an @, which the grammar forbids.
+		media, params, err := mime.ParseMediaType(strings.ReplaceAll(part, "@", "."))
 		if err != nil { // such as a name with an @, which clients do send
 			media, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(part)), ";")
 		}

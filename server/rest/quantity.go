@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 )
@@ -80,7 +80,7 @@ func hasLongNumber(text []byte) bool {
 	return false
 }
 
-var quantityType = reflect.TypeFor[resource.Quantity]()
+var quantityType = reflect.TypeFor[apiresource.Quantity]()
 
 // walkQuantities looks for long quantities where a type has quantities.
 func walkQuantities(doc any, t reflect.Type) error {

@@ -1,0 +1,164 @@
+// Package informers keeps client-go's informers on our server while it is
+// written to at random, its connections are cut and it is restarted, and holds
+// their caches and what their handlers were told against the truth.
+package informers
+
+import (
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	clientfeatures "k8s.io/client-go/features"
+	featurestesting "k8s.io/client-go/features/testing"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+func TestMain(m *testing.M) {
+	klog.SetLogger(logr.Discard()) // reflectors tell of each cut
+	os.Exit(m.Run())
+}
+
+var configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
+
+// variant is a way to have an informer of config maps.
+type variant struct {
+	media string
+	// client is typed, dynamic or metadata.
+	client   string
+	selector string
+}
+
+// variants are those that are run with WatchList on, and with it off.
+var variants = map[string]variant{
+	"json":          {media: runtime.ContentTypeJSON, client: "typed"},
+	"protobuf":      {media: runtime.ContentTypeProtobuf, client: "typed"},
+	"dynamic":       {media: runtime.ContentTypeJSON, client: "dynamic"},
+	"metadata":      {client: "metadata"},
+	"json-some":     {media: runtime.ContentTypeJSON, client: "typed", selector: "color=red"},
+	"protobuf-some": {media: runtime.ContentTypeProtobuf, client: "typed", selector: "color!=red"},
+}
+
+// requests counts what an informer asks for.
+type requests struct {
+	lists, streamed, watches atomic.Int64
+}
+
+func (r *requests) count(req *http.Request) {
+	q := req.URL.Query()
+	switch {
+	case q.Get("sendInitialEvents") == "true":
+		r.streamed.Add(1)
+	case q.Get("watch") != "":
+		r.watches.Add(1)
+	default:
+		r.lists.Add(1)
+	}
+}
+
+// states is how often the whole state was asked for.
+func (r *requests) states() int64 { return r.lists.Load() + r.streamed.Load() }
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func counted(config *rest.Config, r *requests) *rest.Config {
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			r.count(req)
+			return next.RoundTrip(req)
+		})
+	})
+	return config
+}
+
+// informer returns one that is not started. Each has a connection of its own.
+func (v variant) informer(t *testing.T, config *rest.Config) cache.SharedIndexInformer {
+	t.Helper()
+	config.ContentType = v.media
+	tweak := func(o *metav1.ListOptions) { o.LabelSelector = v.selector }
+	switch v.client {
+	case "dynamic":
+		return dynamicinformer.NewFilteredDynamicInformer(must(dynamic.NewForConfig(config))(t), configMaps, "", 0, nil, tweak).Informer()
+	case "metadata":
+		return metadatainformer.NewFilteredMetadataInformer(must(metadata.NewForConfig(config))(t), configMaps, "", 0, nil, tweak).Informer()
+	}
+	factory := informers.NewSharedInformerFactoryWithOptions(must(kubernetes.NewForConfig(config))(t), 0, informers.WithTweakListOptions(tweak))
+	return factory.Core().V1().ConfigMaps().Informer()
+}
+
+// kept is an informer that runs.
+type kept struct {
+	cache.SharedIndexInformer
+	variant
+	requests
+	*history
+}
+
+// keep runs an informer of each variant, with WatchList on and off, until the
+// test ends.
+func keep(t *testing.T, config func() *rest.Config, truth *ledger) map[string]*kept {
+	t.Helper()
+	all := map[string]*kept{}
+	for mode, on := range map[string]bool{"watchlist": true, "list": false} {
+		// The gate is read when an informer starts.
+		featurestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, on)
+		for name, v := range variants {
+			k := &kept{variant: v, history: &history{truth: truth, last: map[string]seen{}}}
+			k.SharedIndexInformer = v.informer(t, counted(config(), &k.requests))
+			must(k.AddEventHandler(k.history))(t)
+			runInformer(t, k)
+			if used := k.streamed.Load() > 0; used != on {
+				t.Errorf("%s, %s: the state was streamed: %v", mode, name, used)
+			}
+			all[mode+"/"+name] = k
+		}
+	}
+	return all
+}
+
+// runInformer starts an informer and returns once it is in sync.
+func runInformer(t *testing.T, i cache.SharedIndexInformer) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		i.RunWithContext(t.Context())
+	}()
+	t.Cleanup(func() { <-done })
+	if !cache.WaitForCacheSync(t.Context().Done(), i.HasSynced) {
+		t.Fatal("an informer did not sync")
+	}
+}
+
+// must returns what a call returned, in a test that cannot go on without:
+// must(call())(t).
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func keyOf(m metav1.Object) string { return m.GetNamespace() + "/" + m.GetName() }
+
+func isSystem(m metav1.Object) bool {
+	return strings.HasPrefix(m.GetNamespace(), "kube-") || m.GetNamespace() == "default"
+}
