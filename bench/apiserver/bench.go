@@ -76,7 +76,7 @@ type bench struct {
 	sizes      sizes
 	rounds     int
 	idle       time.Duration
-	quiet      time.Duration
+	patience   time.Duration // to wait for a quiet machine, of all runs together
 	cores      int
 	entries    []entry
 	say        io.Writer
@@ -90,9 +90,6 @@ func (b *bench) run(ctx context.Context) ([]figure.Row, error) {
 				continue
 			}
 			fmt.Fprintf(b.say, "==> %s, run %d of %d\n", s.name, round+1, b.rounds)
-			if err := waitQuiet(ctx, b.quiet, b.cores, b.say); err != nil {
-				return nil, err
-			}
 			if err := b.round(ctx, s); err != nil {
 				return nil, fmt.Errorf("%s: %w", s.name, err)
 			}
@@ -112,12 +109,15 @@ func (b *bench) round(ctx context.Context, s system) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	i, err := s.start(ctx, dir)
+	if err := b.waitQuiet(ctx); err != nil {
+		return err
+	}
+	i, sample, err := s.measureStart(ctx, dir, b.cores)
 	if err != nil {
 		return err
 	}
 	defer i.family.kill()
-	b.add(s, rowStart, figure.Sample{Value: i.took.Seconds()})
+	b.add(s, rowStart, sample)
 	if err := b.settled(ctx, s, i, rowIdle); err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (b *bench) settled(ctx context.Context, s system, i *instance, row string) 
 
 // loads measures the rows with load.
 func (b *bench) loads(ctx context.Context, s system, i *instance) error {
-	st, err := newStage(ctx, i, b.sizes)
+	st, err := newStage(ctx, i, b.sizes, b.cores)
 	if err != nil {
 		return err
 	}
@@ -158,6 +158,9 @@ func (b *bench) loads(ctx context.Context, s system, i *instance) error {
 		if e.load == nil {
 			continue
 		}
+		if err := b.waitQuiet(ctx); err != nil {
+			return err
+		}
 		sample, err := e.load(ctx, st)
 		if err != nil {
 			return fmt.Errorf("%s: %w", e.row.Name, err)
@@ -172,12 +175,15 @@ func (b *bench) restart(ctx context.Context, s system, i *instance, dir string) 
 	if err := i.family.stop(); err != nil {
 		return err
 	}
-	again, err := s.start(ctx, dir)
+	if err := b.waitQuiet(ctx); err != nil {
+		return err
+	}
+	again, sample, err := s.measureStart(ctx, dir, b.cores)
 	if err != nil {
 		return err
 	}
 	defer again.family.kill()
-	b.add(s, rowRestart, figure.Sample{Value: again.took.Seconds()})
+	b.add(s, rowRestart, sample)
 	c, err := dial(ctx, again, 1, clientBuffer)
 	if err != nil {
 		return err

@@ -63,8 +63,9 @@ type step func(conn *lean.Conn, n int) error
 // run has all clients do steps until the bound, and returns how many were done in
 // which time. Each client gets its own step. The first error ends it.
 func (c clients) run(ctx context.Context, b bound, newStep func(client int) step) (done int, took time.Duration, err error) {
-	defer context.AfterFunc(ctx, func() { c.expire(time.Unix(1, 0)) })()
-	ctx, cancel := context.WithTimeout(ctx, b.time)
+	all := ctx
+	defer context.AfterFunc(all, func() { c.expire(time.Unix(1, 0)) })()
+	ctx, cancel := context.WithTimeout(all, b.time)
 	defer cancel()
 	c.expire(time.Now().Add(b.time + answerWithin))
 	var next, finished atomic.Int64
@@ -89,6 +90,9 @@ func (c clients) run(ctx context.Context, b bound, newStep func(client int) step
 	}
 	wg.Wait()
 	took = time.Since(begun)
+	if all.Err() != nil {
+		return 0, 0, all.Err()
+	}
 	if err := errors.Join(errs...); err != nil {
 		return 0, 0, err
 	}

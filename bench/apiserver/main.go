@@ -48,7 +48,7 @@ func parse(args []string) (*options, error) {
 	flags.StringVar(&o.only, "only", "", "start only `ours` or only the `peer`")
 	flags.StringVar(&o.dir, "dir", "", "the `folder` for data, on a disk (default the system's for temporary files)")
 	flags.StringVar(&o.write, "write", "", "write the report to a `file` too")
-	flags.DurationVar(&o.quiet, "quiet", 0, "wait before each run, at most so long, until others leave the machine alone")
+	flags.DurationVar(&o.quiet, "quiet", 0, "wait before rows until others leave the machine alone, all together at most so long")
 	flags.DurationVar(&o.limit, "limit", time.Hour, "the longest that all may take")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func measureAll(ctx context.Context, o *options, out, say io.Writer) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	b := &bench{dir: dir, sizes: o.sizes(), rounds: o.rounds, idle: 5 * time.Second, quiet: o.quiet,
+	b := &bench{dir: dir, sizes: o.sizes(), rounds: o.rounds, idle: 5 * time.Second, patience: o.quiet,
 		cores: runtime.NumCPU(), entries: entries, say: say}
 	r := &report{cores: b.cores, sizes: b.sizes, rounds: b.rounds, quick: o.quick}
 	if err := b.prepare(ctx, o, r); err != nil {

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,6 +29,14 @@ func (f family) usage() (u usage, err error) {
 	return u, err
 }
 
+// since is the CPU time between two moments, in a time.
+func (u usage) since(before usage, took time.Duration, cores int) figure.Sample {
+	s := figure.Sample{Server: u.server - before.server, Generator: u.generator - before.generator}
+	others := max(0, u.machine-before.machine-s.Server-s.Generator)
+	s.Others = float64(others) / float64(took) / float64(cores)
+	return s
+}
+
 // measure does work and returns its rate, and whose CPU time it took.
 func (s *stage) measure(work func() (done float64, took time.Duration, err error)) (figure.Sample, error) {
 	before, err := s.family.usage()
@@ -41,15 +48,29 @@ func (s *stage) measure(work func() (done float64, took time.Duration, err error
 		return figure.Sample{}, err
 	}
 	after, err := s.family.usage()
+	sample := after.since(before, took, s.cores)
+	sample.Value, sample.Work = done/took.Seconds(), done
+	return sample, err
+}
+
+// measureStart starts a server and returns how long it took to be ready.
+func (s system) measureStart(ctx context.Context, dir string, cores int) (*instance, figure.Sample, error) {
+	before, err := family(nil).usage()
 	if err != nil {
-		return figure.Sample{}, err
+		return nil, figure.Sample{}, err
 	}
-	sample := figure.Sample{
-		Value: done / took.Seconds(), Work: done, Elapsed: took,
-		Server: after.server - before.server, Generator: after.generator - before.generator,
+	i, err := s.start(ctx, dir)
+	if err != nil {
+		return nil, figure.Sample{}, err
 	}
-	sample.Others = max(0, after.machine-before.machine-sample.Server-sample.Generator)
-	return sample, nil
+	after, err := i.family.usage()
+	if err != nil {
+		i.family.kill()
+		return nil, figure.Sample{}, err
+	}
+	sample := after.since(before, i.took, cores)
+	sample.Value = i.took.Seconds()
+	return i, sample, nil
 }
 
 // peak follows the memory of a server until ctx ends, and returns the most seen.
@@ -69,19 +90,17 @@ func (f family) peak(ctx context.Context) int64 {
 	}
 }
 
-// quietShare is the part of the cores that others may keep busy in a quiet machine.
-const quietShare = 0.1
-
-// waitQuiet waits until others leave the machine alone, at most so long.
-func waitQuiet(ctx context.Context, atMost time.Duration, cores int, say io.Writer) error {
-	deadline := time.Now().Add(atMost)
-	for told := false; time.Now().Before(deadline); told = true {
-		busy, err := busyShare(ctx, 2*time.Second, cores)
-		if err != nil || busy < quietShare {
+// waitQuiet waits until others leave the machine alone, as long as there is
+// patience left.
+func (b *bench) waitQuiet(ctx context.Context) error {
+	for told := false; b.patience > 0; told = true {
+		begun := time.Now()
+		busy, err := busyShare(ctx, time.Second, b.cores)
+		if err != nil || busy <= figure.Quiet {
 			return err
 		}
-		if !told {
-			fmt.Fprintf(say, "    others keep %.0f %% of the machine busy; waiting for them\n", 100*busy)
+		if b.patience -= time.Since(begun); !told {
+			fmt.Fprintf(b.say, "    others keep %.0f %% of the machine busy; waiting for them\n", 100*busy)
 		}
 	}
 	return ctx.Err()

@@ -64,7 +64,7 @@ func (r *report) tables() string {
 	}
 	out.WriteString(figure.Results(r.rows, peerName))
 	out.WriteString("\n")
-	out.WriteString(figure.Costs(r.rows, r.cores))
+	out.WriteString(figure.Costs(r.rows))
 	out.WriteString("\n")
 	out.WriteString(figure.Spreads(r.rows, peerName))
 	fmt.Fprintf(&out, "\nEvenkeel %s (%s); %s.\n%s.\nLoad average before: %s; after: %s.\n",

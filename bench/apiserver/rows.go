@@ -40,16 +40,17 @@ type stage struct {
 	*instance
 	sizes   sizes
 	clients clients
+	cores   int
 	// made counts the objects of a kind in a namespace.
 	made map[string]int
 }
 
-func newStage(ctx context.Context, i *instance, s sizes) (*stage, error) {
+func newStage(ctx context.Context, i *instance, s sizes, cores int) (*stage, error) {
 	c, err := dial(ctx, i, s.clients, clientBuffer)
 	if err != nil {
 		return nil, err
 	}
-	st := &stage{instance: i, sizes: s, clients: c, made: map[string]int{}}
+	st := &stage{instance: i, sizes: s, clients: c, cores: cores, made: map[string]int{}}
 	for _, name := range []string{inBench, inLists, inWatched} {
 		if _, err := expect(c[0], namespace(name), 201); err != nil {
 			c.close()

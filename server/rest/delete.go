@@ -65,17 +65,14 @@ func (c *call) delete() error {
 	if err := c.admitDelete(); err != nil {
 		return err
 	}
-	for try := 1; ; try++ {
+	for {
 		current, err := c.current()
 		if err != nil {
 			return err
 		}
 		d, err := c.tryDelete(current, o)
-		if errors.Is(err, storage.ErrConflict) && try < changeTries {
-			continue
-		}
 		if errors.Is(err, storage.ErrConflict) {
-			return c.conflict()
+			continue // another writer was first
 		}
 		if err != nil {
 			return err

@@ -125,8 +125,11 @@ func (e *eventEncoder) typedFrame(dst []byte, event string, obj runtime.Object) 
 	return fmt.Appendf(dst, `{"type":%q,"object":%s}`+"\n", event, bytes.TrimSpace(body)), nil
 }
 
-// appendProtoEvent appends a WatchEvent behind its length in four bytes: the
-// type is field 1, the object, wrapped in a message with field 1, field 2.
+// protoLength is how many bytes hold the length of an event in protobuf.
+const protoLength = 4
+
+// appendProtoEvent appends a WatchEvent behind its length: the type is field 1,
+// the object, wrapped in a message with field 1, field 2.
 func appendProtoEvent(dst []byte, event string, object []byte) []byte {
 	size := fieldBytes(len(event)) + fieldBytes(fieldBytes(len(object)))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(size))
@@ -180,12 +183,17 @@ func (s *stream) write(frame []byte, err error) error {
 	if cap(frame) <= 64<<10 {
 		s.frame = frame
 	}
-	_ = s.control.SetWriteDeadline(time.Now().Add(writeTimeout))
+	if len(frame) > s.w.Available() {
+		_ = s.control.SetWriteDeadline(time.Now().Add(writeTimeout))
+	}
 	_, err = s.w.Write(frame)
 	return err
 }
 
+// flush leaves no deadline behind: one that passes while nothing is written
+// still ends an HTTP/2 stream.
 func (s *stream) flush() error {
+	defer s.close()
 	_ = s.control.SetWriteDeadline(time.Now().Add(writeTimeout))
 	if err := s.w.Flush(); err != nil {
 		return err
@@ -251,7 +259,7 @@ func (s *socket) write(frame []byte, err error) error {
 	}
 	kind := websocket.TextMessage
 	if s.encoder.out.media == mediaProto {
-		kind = websocket.BinaryMessage
+		kind, frame = websocket.BinaryMessage, frame[protoLength:] // a message knows its length
 	}
 	_ = s.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
 	return s.conn.WriteMessage(kind, frame)

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -16,10 +17,6 @@ import (
 	"github.com/even-keel/evenkeel/server/watch"
 	"github.com/even-keel/evenkeel/storage"
 )
-
-// changeTries is how often a change that is bound to no revision is tried anew
-// when others write at the same time.
-const changeTries = 5
 
 // update replaces an object, or one side of it.
 func (c *call) update(subresource string) error { return c.updateSide(subresource, nil) }
@@ -81,19 +78,23 @@ func (ch change) dedupWhen() string {
 	return " after mutating admission happens"
 }
 
-// change makes a change, again if it lost a race that it need not have won.
+// change makes a change, again as often as it loses a race that it need not
+// have won: then somebody else has won it.
 func (c *call) change(ch change) error {
-	for try := 1; ; try++ {
+	for {
 		current, err := c.current()
 		if err != nil {
-			if ch.create != nil && c.isMissing(err) {
-				return ch.create()
+			if ch.create == nil || !c.isMissing(err) {
+				return err
+			}
+			if err = ch.create(); ch.applied && apierrors.IsAlreadyExists(err) {
+				continue
 			}
 			return err
 		}
 		done, err := c.tryChange(ch, current)
 		if errors.Is(err, storage.ErrConflict) {
-			if try < changeTries && !done.conditional {
+			if !done.conditional {
 				continue
 			}
 			return c.conflict()

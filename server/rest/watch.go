@@ -19,8 +19,10 @@ import (
 const (
 	// A watch that asks for no timeout ends after this, or up to twice this.
 	watchAtLeast = 30 * time.Minute
-	// bookmarkEvery is how often an idle watcher hears how far it is.
-	bookmarkEvery = time.Minute
+	// bookmarkEvery is how often a watcher hears how far it is, and
+	// bookmarkBefore when it does so before its watch times out.
+	bookmarkEvery  = time.Minute
+	bookmarkBefore = 2 * time.Second
 )
 
 // watch streams the changes of what the selector selects.
@@ -39,8 +41,7 @@ func (c *call) watch(o internalversion.ListOptions, sel *selector) error {
 	w := &watching{call: c, sel: sel, sink: sink, cursor: c.res.objects.Watch(after), bookmarks: o.AllowWatchBookmarks}
 	defer w.cursor.Close()
 	if initial != nil {
-		announce := o.SendInitialEvents != nil && *o.SendInitialEvents
-		if err := w.sendState(*initial, announce); err != nil {
+		if err := w.sendState(*initial); err != nil {
 			return nil // the client has gone
 		}
 	}
@@ -91,9 +92,9 @@ type watching struct {
 	bookmarks bool
 }
 
-// sendState sends the objects that are there as added. announce says that their
-// end is wanted to be known.
-func (w *watching) sendState(s watch.Snapshot, announce bool) error {
+// sendState sends the objects that are there as added, and says that they are
+// complete.
+func (w *watching) sendState(s watch.Snapshot) error {
 	var failed error
 	s.Scan(w.sel.namespace, w.sel.scopeKey(), func(o *watch.Object) bool {
 		ok, err := w.sel.matches(o)
@@ -106,7 +107,7 @@ func (w *watching) sendState(s watch.Snapshot, announce bool) error {
 	if failed != nil {
 		return failed
 	}
-	if announce && w.bookmarks {
+	if w.bookmarks {
 		if err := w.sendBookmark(s.Revision, map[string]string{metav1.InitialEventsAnnotationKey: "true"}); err != nil {
 			return err
 		}
@@ -117,9 +118,9 @@ func (w *watching) sendState(s watch.Snapshot, announce bool) error {
 // run sends changes until the watch ends: by its timeout, by the client, or
 // with an error as its last event.
 func (w *watching) run(ctx context.Context) {
+	due := nextBookmark(ctx)
 	for ctx.Err() == nil {
-		until := bookmarkEvery
-		next, cancel := context.WithTimeout(ctx, until)
+		next, cancel := context.WithDeadline(ctx, due)
 		events, err := w.cursor.Next(next)
 		cancel()
 		switch {
@@ -128,16 +129,32 @@ func (w *watching) run(ctx context.Context) {
 				return
 			}
 		case errors.Is(err, context.DeadlineExceeded):
-			if ctx.Err() == nil && w.bookmarks && w.bookmark() != nil {
-				return
-			}
 		case errors.Is(err, context.Canceled):
 			return // the client has gone, or the server stops
 		default:
 			w.sendError(err)
 			return
 		}
+		if ctx.Err() == nil && !time.Now().Before(due) {
+			if w.bookmarks && w.bookmark() != nil {
+				return
+			}
+			due = nextBookmark(ctx)
+		}
 	}
+}
+
+// nextBookmark is when a watch is to hear how far it is, seen or not seen
+// anything.
+func nextBookmark(ctx context.Context) time.Time {
+	now := time.Now()
+	due := now.Add(bookmarkEvery)
+	if end, ok := ctx.Deadline(); ok {
+		if last := end.Add(-bookmarkBefore); last.After(now) && last.Before(due) {
+			return last
+		}
+	}
+	return due
 }
 
 func (w *watching) bookmark() error {

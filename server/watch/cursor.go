@@ -59,8 +59,17 @@ func (c *Cursor) Next(ctx context.Context) ([]*Event, error) {
 		case <-moved:
 		case <-c.r.hub.stopped:
 		case <-ctx.Done():
+			c.advance()
 			return nil, ctx.Err()
 		}
+	}
+}
+
+// advance moves past what happened to other resources.
+func (c *Cursor) advance() {
+	through := c.r.hub.Through() // before the ring, see Snapshot
+	if events, complete, _ := c.r.after(c.after); complete && len(events) == 0 {
+		c.after = max(c.after, through)
 	}
 }
 

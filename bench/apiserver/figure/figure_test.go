@@ -94,7 +94,7 @@ func TestNumbersAreReadable(t *testing.T) {
 // twoRows is a row without load and one with.
 func twoRows() []Row {
 	load := func(value float64) Sample {
-		return Sample{Value: value, Work: value, Elapsed: time.Second, Server: time.Second, Generator: 100 * time.Millisecond, Others: time.Second / 2}
+		return Sample{Value: value, Work: value, Server: time.Second, Generator: 100 * time.Millisecond, Others: 0.05}
 	}
 	return []Row{
 		{Name: "start", Unit: Seconds, Target: Target{AtMost: 0.15}, Ours: samples(0.1, 0.05, 0.2), Peer: samples(3, 4)},
@@ -110,21 +110,21 @@ func TestTables(t *testing.T) {
 | start  |    0.100 s |   3.50 s |   35x | <= 0.150 s |    met |
 | list   | 1,000 MB/s | 125 MB/s |  8.0x |     >= 10x | missed |
 `},
-		"costs": {Costs(twoRows(), 2), `
+		"costs": {Costs(twoRows()), `
 | CPU time per | Evenkeel | generator | others |   peer | generator | others | server ratio |
 |--------------|---------:|----------:|-------:|-------:|----------:|-------:|-------------:|
-| MB: list     |   1.0 ms |    100 µs |   25 % | 8.0 ms |    800 µs |   25 % |         8.0x |
+| MB: list     |   1.0 ms |    100 µs |    5 % | 8.0 ms |    800 µs |    5 % |         8.0x |
 `},
 		"spreads": {Spreads(twoRows(), "the peer"), `
-| lowest to highest |            Evenkeel |        the peer |
-|-------------------|--------------------:|----------------:|
-| start             |    0.050 to 0.200 s |  3.00 to 4.00 s |
-| list              | 1,000 to 1,000 MB/s | 125 to 125 MB/s |
+| lowest to highest |            Evenkeel | of runs |        the peer | of runs |
+|-------------------|--------------------:|--------:|----------------:|--------:|
+| start             |    0.050 to 0.200 s |  3 of 3 |  3.00 to 4.00 s |  2 of 2 |
+| list              | 1,000 to 1,000 MB/s |  1 of 1 | 125 to 125 MB/s |  1 of 1 |
 `},
-		"a side that was not measured": {Costs([]Row{{Name: "get", Unit: PerSecond, Ours: twoRows()[1].Ours}}, 2), `
+		"a side that was not measured": {Costs([]Row{{Name: "get", Unit: PerSecond, Ours: twoRows()[1].Ours}}), `
 | CPU time per | Evenkeel | generator | others | peer | generator | others | server ratio |
 |--------------|---------:|----------:|-------:|-----:|----------:|-------:|-------------:|
-| request: get |   1.0 ms |    100 µs |   25 % |      |           |        |              |
+| request: get |   1.0 ms |    100 µs |    5 % |      |           |        |              |
 `},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -140,7 +140,34 @@ func TestShowOfOneSample(t *testing.T) {
 	if got, want := rows[0].Show(rows[0].Ours[0]), "0.100 s"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := rows[1].Show(rows[1].Ours[0]), "1,000 MB/s; CPU: server 1.0 ms, generator 100 µs"; got != want {
+	sample := rows[1].Ours[0]
+	if got, want := rows[1].Show(sample), "1,000 MB/s; CPU: server 1.0 ms, generator 100 µs"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	sample.Others = 0.5
+	if got, want := rows[1].Show(sample), "1,000 MB/s; CPU: server 1.0 ms, generator 100 µs; disturbed, others took 50 %"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestDisturbedSamplesDoNotCount(t *testing.T) {
+	disturbed := func(v float64) Sample { return Sample{Value: v, Others: 0.5} }
+	for name, c := range map[string]struct {
+		samples []Sample
+		median  float64
+		spread  []string
+	}{
+		"none are":  {samples(1, 2, 6), 2, []string{"1.0 to 6.0 /s", "3 of 3"}},
+		"some are":  {append(samples(4, 6), disturbed(1), disturbed(1)), 5, []string{"4.0 to 6.0 /s", "2 of 4"}},
+		"every one": {[]Sample{disturbed(1), disturbed(3)}, 2, []string{"1.0 to 3.0 /s", "2 of 2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := medianOf(c.samples, value); got != c.median {
+				t.Errorf("the median is %v, want %v", got, c.median)
+			}
+			if diff := cmp.Diff(c.spread, Row{Unit: PerSecond}.spread(c.samples)); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }

@@ -11,12 +11,32 @@ import (
 type Sample struct {
 	// Value is in the row's unit.
 	Value float64
-	// Work is how much was done in the time, in the unit without "per second".
-	// It is zero for a row without load, and then so is all below.
-	Work    float64
-	Elapsed time.Duration
-	// Server, Generator and Others are CPU time of the machine while the row ran.
-	Server, Generator, Others time.Duration
+	// Work is how much was done, in the unit without "per second"; zero in a row
+	// without load.
+	Work float64
+	// Server and Generator are the CPU time that they took.
+	Server, Generator time.Duration
+	// Others is the share of the machine's cores that others kept busy meanwhile.
+	Others float64
+}
+
+// Quiet is how much others may take of the machine before a sample is held to be
+// disturbed.
+const Quiet = 0.1
+
+// counted are the samples that others did not disturb, or all if they disturbed
+// every one.
+func counted(samples []Sample) []Sample {
+	var quiet []Sample
+	for _, s := range samples {
+		if s.Others <= Quiet {
+			quiet = append(quiet, s)
+		}
+	}
+	if len(quiet) == 0 {
+		return samples
+	}
+	return quiet
 }
 
 // Median is the middle of the values, or the mean of the two in the middle. It
@@ -33,10 +53,10 @@ func Median(values []float64) float64 {
 	return (sorted[mid-1] + sorted[mid]) / 2
 }
 
-// medianOf is the median of one property of the samples.
+// medianOf is the median of one property of the samples that count.
 func medianOf(samples []Sample, of func(Sample) float64) float64 {
-	values := make([]float64, 0, len(samples))
-	for _, s := range samples {
+	var values []float64
+	for _, s := range counted(samples) {
 		values = append(values, of(s))
 	}
 	return Median(values)
@@ -56,12 +76,4 @@ func perWork(cpu time.Duration, work float64) float64 {
 	return float64(cpu) / float64(time.Microsecond) / work
 }
 
-// othersShare is the part of the machine's cores that others kept busy.
-func othersShare(cores int) func(Sample) float64 {
-	return func(s Sample) float64 {
-		if s.Elapsed <= 0 || cores == 0 {
-			return 0
-		}
-		return float64(s.Others) / float64(s.Elapsed) / float64(cores)
-	}
-}
+func others(s Sample) float64 { return s.Others }

@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -21,7 +22,7 @@ func Results(rows []Row, peer string) string {
 }
 
 // Costs is the table of CPU time per unit of work, of servers and generator.
-func Costs(rows []Row, cores int) string {
+func Costs(rows []Row) string {
 	lines := [][]string{{
 		"CPU time per", "Evenkeel", "generator", "others", "peer", "generator", "others", "server ratio",
 	}}
@@ -31,8 +32,8 @@ func Costs(rows []Row, cores int) string {
 			continue
 		}
 		line := []string{r.Unit.work() + ": " + r.Name}
-		line = append(line, costs(r.Ours, cores)...)
-		line = append(line, costs(r.Peer, cores)...)
+		line = append(line, costs(r.Ours)...)
+		line = append(line, costs(r.Peer)...)
 		if ours > 0 {
 			line = append(line, times(peer/ours))
 		} else {
@@ -45,37 +46,36 @@ func Costs(rows []Row, cores int) string {
 
 // costs are three cells: server, generator, and the share of the cores that
 // others took.
-func costs(samples []Sample, cores int) []string {
+func costs(samples []Sample) []string {
 	if len(samples) == 0 {
 		return []string{"", "", ""}
 	}
 	return []string{
 		micros(medianOf(samples, serverCost)), micros(medianOf(samples, generatorCost)),
-		fmt.Sprintf("%.0f %%", 100*medianOf(samples, othersShare(cores))),
+		fmt.Sprintf("%.0f %%", 100*medianOf(samples, others)),
 	}
 }
 
-// Spreads is the table of the lowest and highest value of all runs.
+// Spreads is the table of the lowest and highest value of the runs that count,
+// and of how many those are.
 func Spreads(rows []Row, peer string) string {
-	lines := [][]string{{"lowest to highest", "Evenkeel", peer}}
+	lines := [][]string{{"lowest to highest", "Evenkeel", "of runs", peer, "of runs"}}
 	for _, r := range rows {
-		lines = append(lines, []string{r.Name, r.spread(r.Ours), r.spread(r.Peer)})
+		line := append([]string{r.Name}, r.spread(r.Ours)...)
+		lines = append(lines, append(line, r.spread(r.Peer)...))
 	}
 	return markdown(lines)
 }
 
-func (r Row) spread(samples []Sample) string {
+func (r Row) spread(samples []Sample) []string {
 	if len(samples) == 0 {
-		return ""
+		return []string{"", ""}
 	}
-	byValue := func(a, b Sample) int {
-		if a.Value < b.Value {
-			return -1
-		}
-		return 1
-	}
-	low, high := slices.MinFunc(samples, byValue), slices.MaxFunc(samples, byValue)
-	return strings.TrimSuffix(r.format(low.Value), " "+string(r.Unit)) + " to " + r.format(high.Value)
+	byValue := func(a, b Sample) int { return cmp.Compare(a.Value, b.Value) }
+	count := counted(samples)
+	low, high := slices.MinFunc(count, byValue), slices.MaxFunc(count, byValue)
+	spread := strings.TrimSuffix(r.format(low.Value), " "+string(r.Unit)) + " to " + r.format(high.Value)
+	return []string{spread, fmt.Sprintf("%d of %d", len(count), len(samples))}
 }
 
 func times(ratio float64) string {
@@ -156,10 +156,14 @@ func rule(widths []int) string {
 	return out.String() + "|\n"
 }
 
-// Show is one sample in a line: its value, and the CPU time per unit of work.
+// Show is one sample in a line: its value, and whose CPU time it took.
 func (r Row) Show(s Sample) string {
-	if s.Work == 0 {
-		return r.format(s.Value)
+	out := r.format(s.Value)
+	if s.Work > 0 {
+		out += fmt.Sprintf("; CPU: server %s, generator %s", micros(serverCost(s)), micros(generatorCost(s)))
 	}
-	return fmt.Sprintf("%s; CPU: server %s, generator %s", r.format(s.Value), micros(serverCost(s)), micros(generatorCost(s)))
+	if s.Others > Quiet {
+		out += fmt.Sprintf("; disturbed, others took %.0f %%", 100*s.Others)
+	}
+	return out
 }
