@@ -81,7 +81,7 @@ func (s *Store) openEngine() error {
 		return errors.Join(err, s.db.Close())
 	}
 	s.fence.releaseRemovals()
-	compactions.opened.Store(true)
+	compactions.open()
 	return nil
 }
 

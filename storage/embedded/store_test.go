@@ -239,3 +239,16 @@ func TestUnsyncedStateIsInvisible(t *testing.T) {
 	}
 	mustClose(t, s)
 }
+
+// TestManyShortLivesDoNotStall leaves a table behind with each life, more than
+// Pebble lets pile up before it wants them compacted.
+func TestManyShortLivesDoNotStall(t *testing.T) {
+	fs := vfs.NewMem()
+	for i := range 60 {
+		s := openOn(t, fs)
+		if _, err := s.Commit(t.Context(), storage.Create(storage.Key(fmt.Sprintf("/k/%d", i)), []byte("v"))); err != nil {
+			t.Fatal(err)
+		}
+		mustClose(t, s)
+	}
+}
