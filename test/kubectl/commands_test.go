@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -21,24 +22,16 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	if other := os.Getenv("EVENKEEL_SERVER"); other != "" {
 		program = other
 	}
-	all := []string{"serve", "--data-dir", ts.MkAbs("data")}
-	if !given(args, "--storage") {
-		all = append(all, "--storage", "memory")
+	flags := []string{"serve", "--data-dir", ts.MkAbs("data")}
+	if !slices.Contains(args, "--storage") {
+		flags = append(flags, "--storage", "memory")
 	}
-	if !given(args, "--listen") {
-		all = append(all, "--listen", "127.0.0.1:0")
+	if !slices.Contains(args, "--listen") {
+		flags = append(flags, "--listen", "127.0.0.1:0")
 	}
-	p := run(ts, server, program, append(all, args...)...)
-	p.until(ts, server, "^  export KUBECONFIG=")
-}
-
-func given(args []string, flag string) bool {
-	for _, a := range args {
-		if a == flag {
-			return true
-		}
-	}
-	return false
+	run(ts, server, program, append(flags, args...)...)
+	all, p := find(ts, server)
+	p.until(ts, all, server, "^  export KUBECONFIG=")
 }
 
 func start(ts *testscript.TestScript, neg bool, args []string) {
@@ -54,8 +47,8 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: await name regexp")
 	}
-	_, p := find(ts, args[0])
-	p.until(ts, args[0], args[1])
+	all, p := find(ts, args[0])
+	p.until(ts, all, args[0], args[1])
 }
 
 func finish(ts *testscript.TestScript, neg bool, args []string) {

@@ -63,7 +63,7 @@ func (o *output) read() (string, <-chan struct{}) {
 }
 
 // run starts a program. When the script ends before it, it is asked to end.
-func run(ts *testscript.TestScript, name, program string, args ...string) *process {
+func run(ts *testscript.TestScript, name, program string, args ...string) {
 	all := ts.Value(processesKey{}).(*processes)
 	if all.running[name] != nil {
 		ts.Fatalf("%s runs already", name)
@@ -84,7 +84,6 @@ func run(ts *testscript.TestScript, name, program string, args ...string) *proce
 			p.signal(all, name, syscall.SIGTERM)
 		}
 	})
-	return p
 }
 
 // path finds one of our own programs; others are in the system's path.
@@ -131,12 +130,24 @@ func (p *process) wait(all *processes, name string) {
 	select {
 	case <-p.ended:
 	case <-time.After(patience):
-		_ = p.cmd.Process.Kill()
-		<-p.ended
-		text, _ := p.output.read()
-		all.fatalf("%s did not end in %v, having written:\n%s", name, patience, text)
+		delete(all.running, name)
+		all.fatalf("%s did not end in %v, having written:\n%s", name, patience, p.stacks())
 	}
 	delete(all.running, name)
+}
+
+// stacks ends a process that does not do what it should, and returns what it
+// has written: at last, as a Go program, where all its goroutines are.
+func (p *process) stacks() string {
+	_ = p.cmd.Process.Signal(syscall.SIGQUIT)
+	select {
+	case <-p.ended:
+	case <-time.After(10 * time.Second):
+		_ = p.cmd.Process.Kill()
+		<-p.ended
+	}
+	text, _ := p.output.read()
+	return text
 }
 
 // signal sends a signal and waits for the end. A server must end well.
@@ -150,7 +161,7 @@ func (p *process) signal(all *processes, name string, s os.Signal) {
 }
 
 // until waits for a line in what the process writes.
-func (p *process) until(ts *testscript.TestScript, name, line string) {
+func (p *process) until(ts *testscript.TestScript, all *processes, name, line string) {
 	re, err := regexp.Compile("(?m)" + line)
 	ts.Check(err)
 	late := time.After(patience)
@@ -166,7 +177,8 @@ func (p *process) until(ts *testscript.TestScript, name, line string) {
 				ts.Fatalf("%s ended (%v) without a line like %q, having written:\n%s", name, p.err, line, text)
 			}
 		case <-late:
-			ts.Fatalf("%s wrote no line like %q in %v, but:\n%s", name, line, patience, text)
+			delete(all.running, name)
+			ts.Fatalf("%s wrote no line like %q in %v, but:\n%s", name, line, patience, p.stacks())
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package clientgo
 
 import (
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -11,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	coreapply "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
@@ -203,6 +206,51 @@ func deployment(name string) *appsv1.Deployment {
 	}
 }
 
+// TestWritersOfOneObject: who names no revision need not retry, however many
+// others write.
+func TestWritersOfOneObject(t *testing.T) {
+	each(t, func(t *testing.T, c kubernetes.Interface, ns string) {
+		ctx, maps := t.Context(), c.CoreV1().ConfigMaps(ns)
+		const writers, rounds = 8, 10
+		var all sync.WaitGroup
+		for w := range writers {
+			all.Go(func() {
+				own := fmt.Sprintf("w%d", w)
+				for i := range rounds {
+					value := fmt.Sprint(i)
+					wanted := coreapply.ConfigMap("hot", ns).WithData(map[string]string{own + ".applied": value})
+					if _, err := maps.Apply(ctx, wanted, metav1.ApplyOptions{FieldManager: own}); err != nil {
+						t.Errorf("apply: %v", err)
+					}
+					patch := fmt.Appendf(nil, `{"data":{"%s.patched":%q}}`, own, value)
+					if _, err := maps.Patch(ctx, "hot", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+						t.Errorf("patch: %v", err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		got := must(maps.Get(ctx, "hot", metav1.GetOptions{}))(t)
+		for w := range writers {
+			for _, how := range []string{"applied", "patched"} {
+				if key := fmt.Sprintf("w%d.%s", w, how); got.Data[key] != fmt.Sprint(rounds-1) {
+					t.Errorf("%s is %q", key, got.Data[key])
+				}
+			}
+		}
+		for w := range writers {
+			all.Go(func() {
+				for i := range rounds {
+					if _, err := maps.Update(ctx, configMap("hot", "by", fmt.Sprint(w, i)), metav1.UpdateOptions{}); err != nil {
+						t.Errorf("update: %v", err)
+					}
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
 func TestPatches(t *testing.T) {
 	each(t, func(t *testing.T, c kubernetes.Interface, ns string) {
 		ctx, deployments := t.Context(), c.AppsV1().Deployments(ns)
@@ -234,6 +282,6 @@ func TestPatches(t *testing.T) {
 		_, err = deployments.Patch(ctx, "none", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{})
 		refused(t, "patch of what does not exist", err, apierrors.IsNotFound)
 		_, err = deployments.Patch(ctx, "web", types.MergePatchType, []byte(`{"spec":{"nonsense":1}}`), metav1.PatchOptions{FieldValidation: "Strict"})
-		refused(t, "unknown field, strict", err, apierrors.IsBadRequest)
+		refused(t, "unknown field, strict", err, apierrors.IsInvalid)
 	})
 }

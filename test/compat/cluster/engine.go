@@ -35,15 +35,31 @@ var (
 	}}
 )
 
-// Each runs a test on a fresh server of each engine.
+// Engines are all of them.
+var Engines = []Engine{Memory, Disk, Etcd}
+
+// Each runs a test on a fresh server of each engine, in parallel with others.
 func Each(t *testing.T, test func(t *testing.T, s *Server)) {
-	EachEngine(t, func(t *testing.T, e Engine) { test(t, e.Start(t)) })
+	t.Parallel()
+	for _, e := range Engines {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			test(t, e.Start(t))
+		})
+	}
 }
 
-// EachEngine runs a test for each engine.
-func EachEngine(t *testing.T, test func(t *testing.T, e Engine)) {
-	for _, e := range []Engine{Memory, Disk, Etcd} {
-		t.Run(e.Name, func(t *testing.T) { test(t, e) })
+// EachLasting runs a test for each engine whose objects outlive the server, in
+// parallel with others.
+func EachLasting(t *testing.T, test func(t *testing.T, e Engine)) {
+	t.Parallel()
+	for _, e := range Engines {
+		if e.Lasting {
+			t.Run(e.Name, func(t *testing.T) {
+				t.Parallel()
+				test(t, e)
+			})
+		}
 	}
 }
 

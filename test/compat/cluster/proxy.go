@@ -4,6 +4,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -13,50 +14,69 @@ type Proxy struct {
 	// Address is where it listens.
 	Address string
 
-	target   string
-	listener net.Listener
-	all      sync.WaitGroup
+	t      testing.TB
+	target string
+	all    sync.WaitGroup
 
-	mu     sync.Mutex
-	closed bool
-	conns  []net.Conn
-	cuts   int
+	mu       sync.Mutex
+	listener net.Listener // nil while it is shut
+	conns    []net.Conn
+	cuts     int
 }
 
 // NewProxy starts a proxy to an address.
 func NewProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &Proxy{Address: l.Addr().String(), target: target, listener: l}
-	p.all.Go(p.accept)
+	l := listen(t)
+	p := &Proxy{Address: l.Addr().String(), t: t, target: target}
+	p.accept(l)
 	t.Cleanup(func() {
-		_ = l.Close()
-		p.mu.Lock()
-		p.closed = true
-		p.mu.Unlock()
+		p.Shut()
 		p.CutAll()
 		p.all.Wait()
 	})
 	return p
 }
 
-func (p *Proxy) accept() {
-	for {
-		c, err := p.listener.Accept()
-		if err != nil {
-			return
+func (p *Proxy) accept(l net.Listener) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.listener = l
+	p.all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			p.all.Go(func() { p.serve(l, c) })
 		}
-		p.all.Go(func() { p.serve(c) })
+	})
+}
+
+// Shut has new connections refused. Those that are there stay.
+func (p *Proxy) Shut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listener != nil {
+		_ = p.listener.Close()
+		p.listener = nil
 	}
 }
 
+// Open undoes Shut.
+func (p *Proxy) Open() {
+	p.t.Helper()
+	l, err := net.Listen("tcp", p.Address)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.accept(l)
+}
+
 // serve passes bytes on until one side ends or the connection is cut.
-func (p *Proxy) serve(client net.Conn) {
+func (p *Proxy) serve(from net.Listener, client net.Conn) {
 	defer func() { _ = client.Close() }()
-	if !p.add(client) {
+	if !p.add(from, client) {
 		return
 	}
 	defer p.forget(client)
@@ -75,10 +95,11 @@ func (p *Proxy) serve(client net.Conn) {
 	both.Wait()
 }
 
-func (p *Proxy) add(c net.Conn) bool {
+// add notes a connection, unless it came too late.
+func (p *Proxy) add(from net.Listener, c net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
+	if p.listener != from {
 		return false
 	}
 	p.conns = append(p.conns, c)
@@ -88,12 +109,7 @@ func (p *Proxy) add(c net.Conn) bool {
 func (p *Proxy) forget(c net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i, other := range p.conns {
-		if other == c {
-			p.conns = append(p.conns[:i], p.conns[i+1:]...)
-			return
-		}
-	}
+	p.conns = slices.DeleteFunc(p.conns, func(other net.Conn) bool { return other == c })
 }
 
 // CutOne cuts a connection at random; the client sees a reset.

@@ -4,9 +4,9 @@
 package informers
 
 import (
+	"net"
 	"net/http"
 	"os"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -40,16 +40,18 @@ type variant struct {
 	// client is typed, dynamic or metadata.
 	client   string
 	selector string
+	// http1 keeps the client from HTTP/2.
+	http1 bool
 }
 
 // variants are those that are run with WatchList on, and with it off.
 var variants = map[string]variant{
 	"json":          {media: runtime.ContentTypeJSON, client: "typed"},
 	"protobuf":      {media: runtime.ContentTypeProtobuf, client: "typed"},
-	"dynamic":       {media: runtime.ContentTypeJSON, client: "dynamic"},
+	"dynamic":       {media: runtime.ContentTypeJSON, client: "dynamic", http1: true},
 	"metadata":      {client: "metadata"},
 	"json-some":     {media: runtime.ContentTypeJSON, client: "typed", selector: "color=red"},
-	"protobuf-some": {media: runtime.ContentTypeProtobuf, client: "typed", selector: "color!=red"},
+	"protobuf-some": {media: runtime.ContentTypeProtobuf, client: "typed", selector: "color!=red", http1: true},
 }
 
 // requests counts what an informer asks for.
@@ -90,6 +92,10 @@ func counted(config *rest.Config, r *requests) *rest.Config {
 func (v variant) informer(t *testing.T, config *rest.Config) cache.SharedIndexInformer {
 	t.Helper()
 	config.ContentType = v.media
+	config.Dial = (&net.Dialer{}).DialContext // clients with the same one share connections
+	if v.http1 {
+		config.NextProtos = []string{"http/1.1"}
+	}
 	tweak := func(o *metav1.ListOptions) { o.LabelSelector = v.selector }
 	switch v.client {
 	case "dynamic":
@@ -158,7 +164,3 @@ func must[T any](v T, err error) func(testing.TB) T {
 }
 
 func keyOf(m metav1.Object) string { return m.GetNamespace() + "/" + m.GetName() }
-
-func isSystem(m metav1.Object) bool {
-	return strings.HasPrefix(m.GetNamespace(), "kube-") || m.GetNamespace() == "default"
-}

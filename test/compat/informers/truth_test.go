@@ -37,41 +37,45 @@ func soak(t *testing.T) time.Duration {
 // server is restarted if its objects outlive it. In the end caches and handlers
 // must agree with a fresh list, and handlers must have seen a legal history.
 func TestInformersTellTheTruth(t *testing.T) {
-	cluster.EachEngine(t, func(t *testing.T, e cluster.Engine) {
-		seed := rand.Uint64()
-		t.Logf("seed %d", seed)
-		// Writers meet a server that stops.
-		s := e.Start(t, cluster.ExpectErrors)
-		c := must(kubernetes.NewForConfig(s.Admin()))(t)
-		namespaces := newNamespaces(t, c, 2)
-		proxy := cluster.NewProxy(t, s.Address)
-		truth := newLedger()
-		all := keep(t, func() *rest.Config { return s.AdminAt(proxy.Address) }, truth)
+	for _, e := range cluster.Engines {
+		t.Run(e.Name, func(t *testing.T) { keepInformers(t, e) })
+	}
+}
 
-		ctx, stop := context.WithTimeout(t.Context(), soak(t))
-		defer stop()
-		var busy sync.WaitGroup
-		for i := range 3 {
-			w := &writer{c: c, namespaces: namespaces, truth: truth, rng: rand.New(rand.NewPCG(seed, uint64(i)))}
-			busy.Go(func() { w.run(ctx) })
-		}
-		busy.Go(func() { cut(ctx, proxy, rand.New(rand.NewPCG(seed, 100))) })
-		restarts := 0
-		for e.Lasting && pause(ctx, soak(t)/3) {
-			s.Restart()
-			restarts++
-		}
-		busy.Wait()
+func keepInformers(t *testing.T, e cluster.Engine) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	// Writers meet a server that stops.
+	s := e.Start(t, cluster.ExpectErrors)
+	c := must(kubernetes.NewForConfig(s.Admin()))(t)
+	namespaces := newNamespaces(t, c, 2)
+	proxy := cluster.NewProxy(t, s.Address)
+	truth := newLedger()
+	all := keep(t, func() *rest.Config { return s.AdminAt(proxy.Address) }, truth)
 
-		t.Logf("%d writes, %d cuts, %d restarts", truth.len(), proxy.Cuts(), restarts)
-		if truth.len() < 100 {
-			t.Errorf("only %d writes were made", truth.len())
-		}
-		fresh := must(c.CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{}))(t)
-		for name, k := range all {
-			k.mustEqual(t, name, fresh)
-		}
-	})
+	ctx, stop := context.WithTimeout(t.Context(), soak(t))
+	defer stop()
+	var busy sync.WaitGroup
+	for i := range 3 {
+		w := &writer{c: c, namespaces: namespaces, truth: truth, rng: rand.New(rand.NewPCG(seed, uint64(i)))}
+		busy.Go(func() { w.run(ctx) })
+	}
+	busy.Go(func() { cut(ctx, proxy, rand.New(rand.NewPCG(seed, 100))) })
+	restarts := 0
+	for e.Lasting && pause(ctx, soak(t)/3) {
+		s.Restart()
+		restarts++
+	}
+	busy.Wait()
+
+	t.Logf("%d writes, %d cuts, %d restarts", truth.len(), proxy.Cuts(), restarts)
+	if truth.len() < 100 {
+		t.Errorf("only %d writes were made", truth.len())
+	}
+	fresh := must(c.CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{}))(t)
+	for name, k := range all {
+		k.mustEqual(t, name, fresh)
+	}
 }
 
 // cut cuts connections until ctx ends.
