@@ -195,13 +195,13 @@ const bootstrapAtOnce = 64
 
 // bootstrap makes the objects that are there from the start.
 func (s *Server) bootstrap(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
+	g, making := errgroup.WithContext(ctx)
 	g.SetLimit(bootstrapAtOnce)
 	for _, obj := range s.config.Bootstrap {
-		g.Go(func() error { return s.api.Ensure(ctx, obj) })
+		g.Go(func() error { return s.api.Ensure(making, obj) })
 	}
 	if err := g.Wait(); err != nil {
 		return fmt.Errorf("make the first objects: %w", err)
 	}
-	return s.api.RepairServices()
+	return s.api.RepairServices(ctx)
 }

@@ -20,6 +20,12 @@ func (a *API) admitNew(c *call, m metav1.Object) error {
 		return nil
 	}
 	o := namespaces.objects.Get("", m.GetNamespace())
+	if o == nil { // or made by another server, just now
+		if err := a.hub.Sync(c.ctx()); err != nil {
+			return err
+		}
+		o = namespaces.objects.Get("", m.GetNamespace())
+	}
 	if o == nil {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, m.GetNamespace())
 	}

@@ -47,3 +47,15 @@ func (a *API) remove(ctx context.Context, r *resource, o *watch.Object) (storage
 	}
 	return result.Revision, a.hub.Wait(ctx, result.Revision)
 }
+
+// newest returns an object that stands in the way of a write, or nil. Servers
+// that share a store may have removed one that this server still sees.
+func (a *API) newest(ctx context.Context, r *watch.Resource, namespace, name string) (*watch.Object, error) {
+	if r.Get(namespace, name) == nil {
+		return nil, nil
+	}
+	if err := a.hub.Sync(ctx); err != nil {
+		return nil, err
+	}
+	return r.Get(namespace, name), nil
+}

@@ -137,7 +137,11 @@ func (c *call) tryCreate(obj runtime.Object, in intent) (*watch.Object, error) {
 		return nil, errors.New("resourceVersion should not be set on objects to be created")
 	}
 	c.target.name = m.GetName()
-	if existing := c.res.objects.Get(m.GetNamespace(), m.GetName()); existing != nil {
+	existing, err := c.api.newest(c.ctx(), c.res.objects, m.GetNamespace(), m.GetName())
+	if err != nil {
+		return nil, err
+	}
+	if existing != nil {
 		return nil, c.alreadyExists(existing)
 	}
 	if in.dryRun {

@@ -1,12 +1,15 @@
 package rest
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -47,7 +50,10 @@ func (r ServiceRange) family() corev1.IPFamily {
 // A claim on an address is an IPAddress, as in the real server; one on a node
 // port is an object that is not served. Both are created only if they do not
 // exist, so that servers which share a store cannot give one out twice.
-const portClaims = "nodeports.evenkeel.internal"
+const (
+	ipClaims   = "ipaddresses.networking.k8s.io"
+	portClaims = "nodeports.evenkeel.internal"
+)
 
 const (
 	labelManagedBy = "ipaddress.kubernetes.io/managed-by"
@@ -94,7 +100,7 @@ func (a *API) free(obj, old runtime.Object) {
 func (a *API) giveBack(claims kinds.ServiceClaims) {
 	ctx := context.Background()
 	for _, ip := range claims.IPs {
-		a.drop(ctx, a.hub.Resource("ipaddresses.networking.k8s.io"), "ipaddresses.networking.k8s.io", ip)
+		a.drop(ctx, a.hub.Resource(ipClaims), ipClaims, ip)
 	}
 	for _, port := range claims.Ports {
 		a.drop(ctx, a.hub.Resource(portClaims), portClaims, strconv.Itoa(int(port)))
@@ -119,14 +125,21 @@ type servicePool struct {
 }
 
 func (p *servicePool) takeIP(want string) (string, error) {
+	claimed := p.api.hub.Resource(ipClaims)
 	if want != "" {
 		addr, err := netip.ParseAddr(want)
 		if err != nil || !p.api.services.CIDR.Contains(addr) {
 			return "", kinds.ErrServiceIPOutside(want, p.api.services.CIDR.String())
 		}
+		if o, err := p.api.newest(p.ctx(), claimed, "", addr.String()); err != nil || o != nil {
+			return "", cmp.Or(err, kinds.ErrServiceIPTaken)
+		}
 		return want, p.claimIP(addr)
 	}
 	for addr := range addresses(p.api.services.CIDR) {
+		if claimed.Get("", addr.String()) != nil {
+			continue
+		}
 		err := p.claimIP(addr)
 		if !errors.Is(err, kinds.ErrServiceIPTaken) {
 			return addr.String(), err
@@ -169,9 +182,6 @@ func (p *servicePool) claimIP(addr netip.Addr) error {
 	if r == nil {
 		return errors.New("IPAddress is not served")
 	}
-	if r.objects.Get("", addr.String()) != nil {
-		return kinds.ErrServiceIPTaken
-	}
 	if p.dryRun {
 		return nil
 	}
@@ -194,9 +204,13 @@ func (p *servicePool) claimIP(addr netip.Addr) error {
 
 func (p *servicePool) takePort(want int32) (int32, error) {
 	first, last := p.api.services.FirstPort, p.api.services.LastPort
+	claimed := p.api.hub.Resource(portClaims)
 	if want != 0 {
 		if want < first || want > last {
 			return 0, kinds.ErrServicePortOutside(fmt.Sprintf("%d-%d", first, last))
+		}
+		if o, err := p.api.newest(p.ctx(), claimed, "", strconv.Itoa(int(want))); err != nil || o != nil {
+			return 0, cmp.Or(err, kinds.ErrServicePortTaken)
 		}
 		return want, p.claimPort(want)
 	}
@@ -204,6 +218,9 @@ func (p *servicePool) takePort(want int32) (int32, error) {
 	start := rand.Int32N(n)
 	for i := range n {
 		port := first + (start+i)%n
+		if claimed.Get("", strconv.Itoa(int(port))) != nil {
+			continue
+		}
 		err := p.claimPort(port)
 		if !errors.Is(err, kinds.ErrServicePortTaken) {
 			return port, err
@@ -214,14 +231,11 @@ func (p *servicePool) takePort(want int32) (int32, error) {
 
 func (p *servicePool) claimPort(port int32) error {
 	name := strconv.Itoa(int(port))
-	if p.api.hub.Resource(portClaims).Get("", name) != nil {
-		return kinds.ErrServicePortTaken
-	}
 	if p.dryRun {
 		return nil
 	}
-	value, err := watch.Stored(fmt.Appendf(nil, `{"metadata":{"name":%q,"resourceVersion":%q},"service":%q}`,
-		name, watch.Placeholder, p.svc.Namespace+"/"+p.svc.Name))
+	value, err := watch.Stored(fmt.Appendf(nil, `{"metadata":{"name":%q,"resourceVersion":%q,"creationTimestamp":%q},"service":%q}`,
+		name, watch.Placeholder, p.api.now().UTC().Format(time.RFC3339), p.svc.Namespace+"/"+p.svc.Name))
 	if err != nil {
 		return err
 	}
@@ -235,10 +249,32 @@ func (p *servicePool) claimPort(port int32) error {
 	return p.api.hub.Wait(p.ctx(), result.Revision)
 }
 
-// RepairServices drops claims that no service holds: those of a server that
-// ended between a claim and its service. Call it when nobody else writes.
-func (a *API) RepairServices() error {
-	held := kinds.ServiceClaims{}
+// claimAge is how old a claim without a service must be to be taken for one of
+// a server that has ended: others may be about to store theirs.
+const claimAge = 5 * time.Minute
+
+// RepairServices drops old claims that no service holds: those of a server that
+// ended between a claim and its service. Others may write meanwhile.
+func (a *API) RepairServices(ctx context.Context) error {
+	claims := a.claimsBefore(a.now().Add(-claimAge)) // before services, which are stored after their claims
+	held, err := a.heldClaims()
+	if err != nil {
+		return err
+	}
+	for key, o := range claims {
+		if held[o.Name] {
+			continue
+		}
+		if _, err := a.store.Commit(ctx, storage.Delete(key, o.Revision)); err != nil && !errors.Is(err, storage.ErrConflict) {
+			return fmt.Errorf("drop the claim %s: %w", key, err)
+		}
+	}
+	return nil
+}
+
+// heldClaims returns the names of the claims that services hold.
+func (a *API) heldClaims() (map[string]bool, error) {
+	held := map[string]bool{}
 	services := a.registry.stored("", "services")
 	var failed error
 	services.objects.Snapshot().Scan("", "", func(o *watch.Object) bool {
@@ -248,38 +284,30 @@ func (a *API) RepairServices() error {
 			return false
 		}
 		h := kinds.HeldByService(obj.(*corev1.Service))
-		held.IPs, held.Ports = append(held.IPs, h.IPs...), append(held.Ports, h.Ports...)
+		for _, ip := range h.IPs {
+			held[ip] = true
+		}
+		for _, port := range h.Ports {
+			held[strconv.Itoa(int(port))] = true
+		}
 		return true
 	})
-	if failed != nil {
-		return failed
-	}
-	a.giveBack(a.unheld(held))
-	return nil
+	return held, failed
 }
 
-// unheld returns the claims that are not among the held ones.
-func (a *API) unheld(held kinds.ServiceClaims) kinds.ServiceClaims {
-	names := map[string]bool{}
-	for _, ip := range held.IPs {
-		names[ip] = true
+// claimsBefore returns the allocator's claims that were made before a time.
+func (a *API) claimsBefore(t time.Time) map[storage.Key]*watch.Object {
+	found := map[storage.Key]*watch.Object{}
+	for _, name := range []string{ipClaims, portClaims} {
+		a.hub.Resource(name).Snapshot().Scan("", "", func(o *watch.Object) bool {
+			var claim metav1.PartialObjectMetadata
+			err := json.Unmarshal(o.AppendJSON(nil), &claim)
+			ours := name == portClaims || claim.Labels[labelManagedBy] == ipAllocator
+			if err == nil && ours && claim.CreationTimestamp.Time.Before(t) {
+				found[watch.Key(name, "", o.Name)] = o
+			}
+			return true
+		})
 	}
-	for _, port := range held.Ports {
-		names[strconv.Itoa(int(port))] = true
-	}
-	var out kinds.ServiceClaims
-	a.hub.Resource("ipaddresses.networking.k8s.io").Snapshot().Scan("", "", func(o *watch.Object) bool {
-		set, err := labelsOf(o)
-		if err == nil && set[labelManagedBy] == ipAllocator && !names[o.Name] {
-			out.IPs = append(out.IPs, o.Name)
-		}
-		return true
-	})
-	a.hub.Resource(portClaims).Snapshot().Scan("", "", func(o *watch.Object) bool {
-		if port, err := strconv.ParseInt(o.Name, 10, 32); err == nil && !names[o.Name] {
-			out.Ports = append(out.Ports, int32(port))
-		}
-		return true
-	})
-	return out
+	return found
 }

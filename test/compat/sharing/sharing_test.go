@@ -129,14 +129,6 @@ func TestWritesFollowWrites(t *testing.T) {
 			fresh := newNamespace(t, a)
 			must(b.CoreV1().ConfigMaps(fresh).Create(ctx, configMap(name), metav1.CreateOptions{}))(t)
 		},
-		"create in a dying namespace": func(ctx context.Context, t *testing.T, a, b kubernetes.Interface, _, name string) {
-			dying := newNamespace(t, a)
-			must(b.CoreV1().Namespaces().Get(ctx, dying, metav1.GetOptions{}))(t) // b knows it
-			check(t, a.CoreV1().Namespaces().Delete(ctx, dying, metav1.DeleteOptions{}))
-			if _, err := b.CoreV1().ConfigMaps(dying).Create(ctx, configMap(name), metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
-				t.Errorf("create in a namespace that is being deleted got %v", err)
-			}
-		},
 		"update after update": func(ctx context.Context, t *testing.T, a, b kubernetes.Interface, ns, name string) {
 			cm := must(a.CoreV1().ConfigMaps(ns).Create(ctx, configMap(name), metav1.CreateOptions{}))(t)
 			cm.Data = map[string]string{"by": "b"}
