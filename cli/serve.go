@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -118,11 +119,11 @@ func (f *serveFlags) openStore(ctx context.Context, log *slog.Logger) (storage.S
 
 // config says who is let in, and what is there from the start.
 func (f *serveFlags) config(listener net.Listener, log *slog.Logger) (server.Config, *auth.Credentials, error) {
-	host, _, err := net.SplitHostPort(listener.Addr().String())
+	listens, err := netip.ParseAddrPort(listener.Addr().String())
 	if err != nil {
 		return server.Config{}, nil, err
 	}
-	credentials, err := auth.OpenCredentials(filepath.Join(f.dataDir, "pki"), auth.CredentialOptions{Hosts: []string{host}})
+	credentials, err := auth.OpenCredentials(filepath.Join(f.dataDir, "pki"), auth.CredentialOptions{Hosts: []string{listens.Addr().String()}})
 	if err != nil {
 		return server.Config{}, nil, err
 	}
@@ -138,7 +139,10 @@ func (f *serveFlags) config(listener net.Listener, log *slog.Logger) (server.Con
 		}
 		checkers = append([]auth.TokenChecker{static}, checkers...)
 	}
-	objects := bootstrap.Options{ClientCA: credentials.CAPEM, RootCA: credentials.CAPEM}
+	objects := bootstrap.Options{
+		ClientCA: credentials.CAPEM, RootCA: credentials.CAPEM,
+		AdvertiseAddress: advertised(listens.Addr()), Port: int32(listens.Port()),
+	}
 	first := bootstrap.Objects(objects)
 	for _, namespace := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
 		first = append(first, bootstrap.ForNamespace(namespace, objects)...)
@@ -150,12 +154,33 @@ func (f *serveFlags) config(listener net.Listener, log *slog.Logger) (server.Con
 		Authenticator: auth.Union(auth.ClientCertificates(time.Now), auth.BearerTokens(checkers...)),
 		Authorizer:    auth.MastersOnly(),
 		Tokens:        tokens,
-		ReviewToken:   reviewer(checkers),
+		ReviewToken:   auth.Review(tokens, checkers...),
 		Documents:     documents,
 		Bootstrap:     first,
 		Version:       readVersion().Info,
 		Logger:        log,
 	}, credentials, err
+}
+
+// advertised is where other machines reach an address that is listened on; the
+// zero address if they cannot.
+func advertised(listens netip.Addr) netip.Addr {
+	if !listens.IsUnspecified() {
+		if listens.IsLoopback() {
+			return netip.Addr{}
+		}
+		return listens.Unmap()
+	}
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return netip.Addr{}
+	}
+	for _, a := range addresses {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().IsGlobalUnicast() {
+			return p.Addr().Unmap()
+		}
+	}
+	return netip.Addr{}
 }
 
 // openID returns the documents by which others verify our tokens.
@@ -170,22 +195,6 @@ func openID(tokens *auth.TokenIssuer, listener net.Listener) (map[string][]byte,
 		return nil, err
 	}
 	return map[string][]byte{keysPath: keys, "/.well-known/openid-configuration": configuration}, nil
-}
-
-// reviewer knows the users of all tokens.
-func reviewer(checkers []auth.TokenChecker) func(context.Context, string, []string) (auth.User, []string, error) {
-	return func(_ context.Context, token string, audiences []string) (auth.User, []string, error) {
-		for _, c := range checkers {
-			user, ok, err := c.CheckToken(token)
-			if err != nil {
-				return auth.User{}, nil, err
-			}
-			if ok {
-				return user, audiences, nil
-			}
-		}
-		return auth.User{}, nil, errors.New("the token is unknown")
-	}
 }
 
 // announce writes the kubeconfig and says how to use it.

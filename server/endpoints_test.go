@@ -18,7 +18,7 @@ func TestHealth(t *testing.T) {
 		"/healthz?verbose&exclude=etcd": "[+]ping ok\n[+]etcd excluded: ok\nhealthz check passed\n",
 		"/livez?verbose":                "[+]ping ok\n[+]etcd ok\nlivez check passed\n",
 	} {
-		got := r.do("GET", path, "", "Authorization", "")
+		got := r.do("GET", path, "")
 		if got.code != 200 || got.body != want || got.header.Get("Cache-Control") != "no-cache, private" {
 			t.Errorf("%s: %d %q %v", path, got.code, got.body, got.header)
 		}

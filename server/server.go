@@ -99,6 +99,9 @@ func (s *Server) Run(ctx context.Context) error {
 		Authorizer: s.config.Authorizer, ReviewToken: s.config.ReviewToken,
 		Services: s.config.Services,
 	})
+	if s.config.Tokens != nil {
+		s.config.Tokens.Require(s.api.TokenHolds)
+	}
 	following, stopFollowing := context.WithCancel(context.WithoutCancel(ctx))
 	followed := make(chan error, 1)
 	go func() { followed <- s.hub.Run(following) }()

@@ -21,7 +21,7 @@ func TestMastersOnly(t *testing.T) {
 		"a user and discovery":         {user, Attributes{Verb: "get", Path: "/apis"}, false},
 		"health":                       {Anonymous(), Attributes{Verb: "get", Path: "/healthz"}, true},
 		"liveness":                     {Anonymous(), Attributes{Verb: "get", Path: "/livez"}, true},
-		"readiness, one check":         {Anonymous(), Attributes{Verb: "get", Path: "/readyz/poststarthook/x"}, true},
+		"readiness, one check":         {Anonymous(), Attributes{Verb: "get", Path: "/readyz/poststarthook/x"}, false},
 		"version":                      {Anonymous(), Attributes{Verb: "get", Path: "/version"}, true},
 		"version/":                     {Anonymous(), Attributes{Verb: "get", Path: "/version/"}, true},
 		"below version":                {Anonymous(), Attributes{Verb: "get", Path: "/version/x"}, false},

@@ -24,9 +24,6 @@ type IssuerOptions struct {
 	Key crypto.Signer
 	// Also are further keys whose tokens are accepted.
 	Also []crypto.PublicKey
-	// Exists, if not nil, refuses tokens whose service account, or what they are
-	// bound to, has gone.
-	Exists func(Claims) error
 	// Now is the clock; nil is the real one.
 	Now func() time.Time
 }
@@ -38,7 +35,13 @@ type TokenIssuer struct {
 	signer  verifyKey
 	keys    map[string]verifyKey
 	order   []string // of keys, the signer's first
+	exists  func(Claims) error
 }
+
+// Require makes the issuer refuse tokens of which exists returns an error: those
+// whose service account, or what they are bound to, has gone. Call it before the
+// first token is checked.
+func (i *TokenIssuer) Require(exists func(Claims) error) { i.exists = exists }
 
 // NewTokenIssuer returns an issuer.
 func NewTokenIssuer(o IssuerOptions) (*TokenIssuer, error) {
@@ -158,8 +161,8 @@ func (i *TokenIssuer) verify(token string, audiences []string) (Claims, error) {
 	if err := claims.check(i.options.Issuer, audiences, i.options.Now()); err != nil {
 		return Claims{}, err
 	}
-	if i.options.Exists != nil {
-		if err := i.options.Exists(claims); err != nil {
+	if i.exists != nil {
+		if err := i.exists(claims); err != nil {
 			return Claims{}, err
 		}
 	}

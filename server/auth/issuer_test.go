@@ -288,12 +288,13 @@ func TestKeysCanBeRotated(t *testing.T) {
 
 func TestDeletedServiceAccountsAreRefused(t *testing.T) {
 	gone := errors.New("the service account has been deleted")
-	i := mustIssuer(t, IssuerOptions{Exists: func(c Claims) error {
+	i := mustIssuer(t, IssuerOptions{})
+	i.Require(func(c Claims) error {
 		if c.Private.ServiceAccount.UID == "uid-web" {
 			return gone
 		}
 		return nil
-	}})
+	})
 	if _, err := i.Verify(mustIssue(t, i, request)); !errors.Is(err, gone) {
 		t.Errorf("got %v", err)
 	}

@@ -52,7 +52,7 @@ func mutatingWebhooksKind() *Kind {
 	k.Warnings = warn(func(c, _ *admissionv1.MutatingWebhookConfiguration) []string { return warnAdmissionName(c.Name) })
 	k.Columns = admissionWebhookColumns()
 	k.Cells = cells(func(c *admissionv1.MutatingWebhookConfiguration, now metav1.Time) []any {
-		return []any{c.Name, int64(len(c.Webhooks)), translateTimestampSince(c.CreationTimestamp, now)}
+		return []any{c.Name, int64(len(c.Webhooks)), Age(c.CreationTimestamp, now)}
 	})
 	return k
 }
@@ -69,7 +69,7 @@ func validatingWebhooksKind() *Kind {
 	k.Warnings = warn(func(c, _ *admissionv1.ValidatingWebhookConfiguration) []string { return warnAdmissionName(c.Name) })
 	k.Columns = admissionWebhookColumns()
 	k.Cells = cells(func(c *admissionv1.ValidatingWebhookConfiguration, now metav1.Time) []any {
-		return []any{c.Name, int64(len(c.Webhooks)), translateTimestampSince(c.CreationTimestamp, now)}
+		return []any{c.Name, int64(len(c.Webhooks)), Age(c.CreationTimestamp, now)}
 	})
 	return k
 }
@@ -130,7 +130,7 @@ func admissionPolicyCells(meta *metav1.ObjectMeta, count int, params *admissionv
 	if params != nil {
 		kind = params.APIVersion + "/" + params.Kind
 	}
-	return []any{meta.Name, int64(count), kind, translateTimestampSince(meta.CreationTimestamp, now)}
+	return []any{meta.Name, int64(count), kind, Age(meta.CreationTimestamp, now)}
 }
 
 func validatingPolicyBindingKind() *Kind {
@@ -181,5 +181,5 @@ func admissionBindingCells(meta *metav1.ObjectMeta, policy string, ref *admissio
 	case ref.Selector != nil:
 		params = ref.Selector.String()
 	}
-	return []any{meta.Name, policy, params, translateTimestampSince(meta.CreationTimestamp, now)}
+	return []any{meta.Name, policy, params, Age(meta.CreationTimestamp, now)}
 }

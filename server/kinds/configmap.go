@@ -19,7 +19,7 @@ func configMapKind() *Kind {
 		ValidateUpdate: checkPair(validateConfigMapUpdate),
 		Columns:        []metav1.TableColumnDefinition{nameColumn(), column("Data", "How many keys there are."), ageColumn()},
 		Cells: cells(func(m *corev1.ConfigMap, now metav1.Time) []any {
-			return []any{m.Name, int64(len(m.Data) + len(m.BinaryData)), translateTimestampSince(m.CreationTimestamp, now)}
+			return []any{m.Name, int64(len(m.Data) + len(m.BinaryData)), Age(m.CreationTimestamp, now)}
 		}),
 	}
 }

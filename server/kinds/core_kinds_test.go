@@ -17,9 +17,9 @@ import (
 func TestCoreDefaults(t *testing.T) {
 	for name, tc := range map[string]struct{ resource, doc, want string }{
 		"text over bytes":      {"secrets", `{"type":"","data":{"a":"YQ==","b":"Yg=="},"stringData":{"a":"x"}}`, `{"data":{"a":"eA==","b":"Yg=="},"metadata":{},"type":"Opaque"}`},
-		"capacity":             {"nodes", `{"metadata":{"name":"n"},"status":{"capacity":{"cpu":"4"}}}`, `{"metadata":{"name":"n"},"spec":{},"status":{"allocatable":{"cpu":"4"},"capacity":{"cpu":"4"}}}`},
-		"range":                {"nodes", `{"spec":{"podCIDR":"10.0.0.0/24"}}`, `{"metadata":{},"spec":{"podCIDR":"10.0.0.0/24","podCIDRs":["10.0.0.0/24"]},"status":{}}`},
-		"ranges":               {"nodes", `{"spec":{"podCIDRs":["10.0.0.0/24"]}}`, `{"metadata":{},"spec":{"podCIDR":"10.0.0.0/24","podCIDRs":["10.0.0.0/24"]},"status":{}}`},
+		"capacity":             {"nodes", `{"metadata":{"name":"n"},"status":{"capacity":{"cpu":"4"}}}`, `{"metadata":{"name":"n"},"spec":{"taints":[{"effect":"NoSchedule","key":"node.kubernetes.io/not-ready"}]},"status":{"allocatable":{"cpu":"4"},"capacity":{"cpu":"4"}}}`},
+		"range":                {"nodes", `{"spec":{"podCIDR":"10.0.0.0/24"}}`, `{"metadata":{},"spec":{"podCIDR":"10.0.0.0/24","podCIDRs":["10.0.0.0/24"],"taints":[{"effect":"NoSchedule","key":"node.kubernetes.io/not-ready"}]},"status":{}}`},
+		"ranges":               {"nodes", `{"spec":{"podCIDRs":["10.0.0.0/24"]}}`, `{"metadata":{},"spec":{"podCIDR":"10.0.0.0/24","podCIDRs":["10.0.0.0/24"],"taints":[{"effect":"NoSchedule","key":"node.kubernetes.io/not-ready"}]},"status":{}}`},
 		"namespace":            {"namespaces", `{"metadata":{"name":"n","labels":{"kubernetes.io/metadata.name":"other"}}}`, `{"metadata":{"labels":{"kubernetes.io/metadata.name":"n"},"name":"n"},"spec":{"finalizers":["kubernetes"]},"status":{"phase":"Active"}}`},
 		"yet without a name":   {"namespaces", `{"metadata":{"generateName":"n-"},"spec":{"finalizers":["a.b/c"]}}`, `{"metadata":{"generateName":"n-"},"spec":{"finalizers":["a.b/c","kubernetes"]},"status":{"phase":"Active"}}`},
 		"secrets of accounts":  {"serviceaccounts", `{"secrets":[{"name":"s","namespace":"x","uid":"u"}],"automountServiceAccountToken":false}`, `{"automountServiceAccountToken":false,"metadata":{},"secrets":[{"name":"s"}]}`},

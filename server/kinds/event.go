@@ -58,11 +58,11 @@ func eventFields(e *corev1.Event) fields.Set {
 }
 
 func eventCells(e *corev1.Event, now metav1.Time) []any {
-	first := translateTimestampSince(e.FirstTimestamp, now)
+	first := Age(e.FirstTimestamp, now)
 	if e.FirstTimestamp.IsZero() {
 		first = ageAt(e.EventTime.Time, now)
 	}
-	last, count := translateTimestampSince(e.LastTimestamp, now), int64(e.Count)
+	last, count := Age(e.LastTimestamp, now), int64(e.Count)
 	if e.LastTimestamp.IsZero() {
 		last = first
 	}

@@ -52,8 +52,8 @@ func cells[T runtime.Object](f func(obj T, now metav1.Time) []any) func(runtime.
 	return func(obj runtime.Object, now metav1.Time) []any { return f(obj.(T), now) }
 }
 
-// translateTimestampSince is the age of t as tables show it.
-func translateTimestampSince(t, now metav1.Time) string { return ageAt(t.Time, now) }
+// Age is the age of t as tables show it.
+func Age(t, now metav1.Time) string { return ageAt(t.Time, now) }
 
 func ageAt(t time.Time, now metav1.Time) string {
 	if t.IsZero() {

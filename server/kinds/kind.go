@@ -135,6 +135,8 @@ type Subresource struct {
 	// checks the result in place of the kind's functions.
 	Prepare  func(obj, old runtime.Object)
 	Validate func(obj, old runtime.Object) field.ErrorList
+	// Untracked says that what is changed through it becomes nobody's field.
+	Untracked bool
 }
 
 // Scale reads and writes a kind's replicas.

@@ -21,7 +21,7 @@ func leaseKind() *Kind {
 			if l.Spec.HolderIdentity != nil {
 				holder = *l.Spec.HolderIdentity
 			}
-			return []any{l.Name, holder, translateTimestampSince(l.CreationTimestamp, now)}
+			return []any{l.Name, holder, Age(l.CreationTimestamp, now)}
 		}),
 	}
 }

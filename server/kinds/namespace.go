@@ -19,7 +19,7 @@ func namespaceKind() *Kind {
 		ValidName: apivalidation.NameIsDNSLabel,
 		HasStatus: true, DeleteReturnsObject: true, NoDeleteCollection: true,
 		Subresources: []Subresource{{
-			Name: "finalize", GVK: corev1.SchemeGroupVersion.WithKind("Namespace"), Verbs: []string{"update"},
+			Name: "finalize", GVK: corev1.SchemeGroupVersion.WithKind("Namespace"), Verbs: []string{"update"}, Untracked: true,
 			Prepare:  eachPair(func(ns, old *corev1.Namespace) { ns.Status = old.Status }),
 			Validate: checkPair(validateFinalize),
 		}},
@@ -37,7 +37,7 @@ func namespaceKind() *Kind {
 		}),
 		Columns: []metav1.TableColumnDefinition{nameColumn(), column("Status", "Whether the namespace is in use or going away."), ageColumn()},
 		Cells: cells(func(ns *corev1.Namespace, now metav1.Time) []any {
-			return []any{ns.Name, string(ns.Status.Phase), translateTimestampSince(ns.CreationTimestamp, now)}
+			return []any{ns.Name, string(ns.Status.Phase), Age(ns.CreationTimestamp, now)}
 		}),
 	}
 }

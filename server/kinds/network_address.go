@@ -33,7 +33,7 @@ func ipAddressKind() *Kind {
 		},
 		// The real server's rows have a cell more than there are columns.
 		Cells: cells(func(a *networkingv1.IPAddress, now metav1.Time) []any {
-			return []any{a.Name, ipAddressParent(a.Spec.ParentRef), translateTimestampSince(a.CreationTimestamp, now)}
+			return []any{a.Name, ipAddressParent(a.Spec.ParentRef), Age(a.CreationTimestamp, now)}
 		}),
 	}
 }
@@ -57,7 +57,7 @@ func serviceCIDRKind() *Kind {
 			ageColumn(),
 		},
 		Cells: cells(func(c *networkingv1.ServiceCIDR, now metav1.Time) []any {
-			return []any{c.Name, strings.Join(c.Spec.CIDRs, ","), translateTimestampSince(c.CreationTimestamp, now)}
+			return []any{c.Name, strings.Join(c.Spec.CIDRs, ","), Age(c.CreationTimestamp, now)}
 		}),
 	}
 }

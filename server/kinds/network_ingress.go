@@ -55,7 +55,7 @@ func ingressKind() *Kind {
 			}
 			return []any{
 				i.Name, class, ingressHosts(i.Spec.Rules), ingressAddresses(i), ports,
-				translateTimestampSince(i.CreationTimestamp, now),
+				Age(i.CreationTimestamp, now),
 			}
 		}),
 	}
@@ -89,7 +89,7 @@ func ingressClassKind() *Kind {
 		Cells: cells(func(c *networkingv1.IngressClass, now metav1.Time) []any {
 			return []any{
 				c.Name, c.Spec.Controller, ingressClassParameters(c.Spec.Parameters),
-				translateTimestampSince(c.CreationTimestamp, now),
+				Age(c.CreationTimestamp, now),
 			}
 		}),
 	}

@@ -36,7 +36,7 @@ func networkPolicyKind() *Kind {
 		Cells: cells(func(n *networkingv1.NetworkPolicy, now metav1.Time) []any {
 			return []any{
 				n.Name, metav1.FormatLabelSelector(&n.Spec.PodSelector),
-				translateTimestampSince(n.CreationTimestamp, now),
+				Age(n.CreationTimestamp, now),
 			}
 		}),
 	}

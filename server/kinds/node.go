@@ -25,7 +25,7 @@ func nodeKind() *Kind {
 			{Name: "proxy", GVK: corev1.SchemeGroupVersion.WithKind("NodeProxyOptions"), Verbs: proxyVerbs()},
 		},
 		Default:        each(defaultNode),
-		PrepareCreate:  each(func(n *corev1.Node) { n.Spec.ConfigSource, n.Status.Config = nil, nil }),
+		PrepareCreate:  each(prepareNode),
 		PrepareUpdate:  eachPair(prepareNodeUpdate),
 		PrepareStatus:  eachPair(prepareNodeStatus),
 		Validate:       check(validateNode),
@@ -44,6 +44,15 @@ func nodeKind() *Kind {
 			wideColumn("Container-Runtime", "Container runtime and its version."),
 		},
 		Cells: cells(nodeCells),
+	}
+}
+
+// prepareNode keeps pods from a new node until it says that it is ready.
+func prepareNode(n *corev1.Node) {
+	n.Spec.ConfigSource, n.Status.Config = nil, nil
+	notReady := corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}
+	if !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&notReady) }) {
+		n.Spec.Taints = append(n.Spec.Taints, notReady)
 	}
 }
 
@@ -181,7 +190,7 @@ func nodeCells(n *corev1.Node, now metav1.Time) []any {
 		kernel += " (" + info.Architecture + ")"
 	}
 	return []any{
-		n.Name, nodeStatusCell(n), nodeRolesCell(n), translateTimestampSince(n.CreationTimestamp, now), info.KubeletVersion,
+		n.Name, nodeStatusCell(n), nodeRolesCell(n), Age(n.CreationTimestamp, now), info.KubeletVersion,
 		nodeAddressCell(n, corev1.NodeInternalIP), nodeAddressCell(n, corev1.NodeExternalIP),
 		orElse(info.OSImage, "<unknown>"), kernel, orElse(info.ContainerRuntimeVersion, "<unknown>"),
 	}

@@ -26,11 +26,11 @@ func podCells(pod *corev1.Pod, now metav1.Time) []any {
 	s := summarize(pod)
 	restarts := strconv.Itoa(s.restarts)
 	if s.restarts > 0 && !s.lastRestart.IsZero() {
-		restarts = fmt.Sprintf("%d (%s ago)", s.restarts, translateTimestampSince(s.lastRestart, now))
+		restarts = fmt.Sprintf("%d (%s ago)", s.restarts, Age(s.lastRestart, now))
 	}
 	return []any{
 		pod.Name, fmt.Sprintf("%d/%d", s.ready, s.containers), s.reason, restarts,
-		translateTimestampSince(pod.CreationTimestamp, now),
+		Age(pod.CreationTimestamp, now),
 		orElse(pod.Status.PodIP, "<none>"), orElse(pod.Spec.NodeName, "<none>"),
 		orElse(pod.Status.NominatedNodeName, "<none>"), gatesCell(pod),
 	}

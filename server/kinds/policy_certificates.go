@@ -62,7 +62,7 @@ func certificateRequestCells(r *certificatesv1.CertificateSigningRequest, now me
 		requested = duration.HumanDuration(time.Duration(*s) * time.Second)
 	}
 	return []any{
-		r.Name, translateTimestampSince(r.CreationTimestamp, now), orElse(r.Spec.SignerName, "<none>"),
+		r.Name, Age(r.CreationTimestamp, now), orElse(r.Spec.SignerName, "<none>"),
 		r.Spec.Username, requested, certificateRequestCondition(&r.Status),
 	}
 }

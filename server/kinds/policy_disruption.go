@@ -35,7 +35,7 @@ func disruptionBudgetKind() *Kind {
 		Cells: cells(func(b *policyv1.PodDisruptionBudget, now metav1.Time) []any {
 			return []any{
 				b.Name, shownLimit(b.Spec.MinAvailable), shownLimit(b.Spec.MaxUnavailable),
-				int64(b.Status.DisruptionsAllowed), translateTimestampSince(b.CreationTimestamp, now),
+				int64(b.Status.DisruptionsAllowed), Age(b.CreationTimestamp, now),
 			}
 		}),
 	}

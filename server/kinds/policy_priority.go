@@ -57,7 +57,7 @@ func priorityClassKind() *Kind {
 			}
 			return []any{
 				c.Name, int64(c.Value), c.GlobalDefault,
-				translateTimestampSince(c.CreationTimestamp, now), preemption,
+				Age(c.CreationTimestamp, now), preemption,
 			}
 		}),
 	}

@@ -40,7 +40,7 @@ func runtimeClassKind() *Kind {
 			ageColumn(),
 		},
 		Cells: cells(func(c *nodev1.RuntimeClass, now metav1.Time) []any {
-			return []any{c.Name, c.Handler, translateTimestampSince(c.CreationTimestamp, now)}
+			return []any{c.Name, c.Handler, Age(c.CreationTimestamp, now)}
 		}),
 	}
 }

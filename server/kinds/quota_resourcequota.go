@@ -204,7 +204,7 @@ func quotaCells(q *corev1.ResourceQuota, now metav1.Time) []any {
 			requests = append(requests, text)
 		}
 	}
-	return []any{q.Name, strings.Join(requests, ", "), strings.Join(limits, ", "), translateTimestampSince(q.CreationTimestamp, now)}
+	return []any{q.Name, strings.Join(requests, ", "), strings.Join(limits, ", "), Age(q.CreationTimestamp, now)}
 }
 
 func quantityIn(list corev1.ResourceList, name corev1.ResourceName) *resource.Quantity {

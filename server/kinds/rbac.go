@@ -152,7 +152,7 @@ func rbacBindingCells(meta *metav1.ObjectMeta, ref rbacv1.RoleRef, subjects []rb
 		}
 	}
 	return []any{
-		meta.Name, ref.Kind + "/" + ref.Name, translateTimestampSince(meta.CreationTimestamp, now),
+		meta.Name, ref.Kind + "/" + ref.Name, Age(meta.CreationTimestamp, now),
 		strings.Join(users, ", "), strings.Join(groups, ", "), strings.Join(accounts, ", "),
 	}
 }

@@ -28,7 +28,7 @@ func secretKind() *Kind {
 		Columns: []metav1.TableColumnDefinition{nameColumn(), column("Type", "What the data is for."),
 			column("Data", "How many keys there are."), ageColumn()},
 		Cells: cells(func(s *corev1.Secret, now metav1.Time) []any {
-			return []any{s.Name, string(s.Type), int64(len(s.Data)), translateTimestampSince(s.CreationTimestamp, now)}
+			return []any{s.Name, string(s.Type), int64(len(s.Data)), Age(s.CreationTimestamp, now)}
 		}),
 	}
 }

@@ -226,7 +226,7 @@ func serviceCells(s *corev1.Service, now metav1.Time) []any {
 		ip = s.Spec.ClusterIPs[0]
 	}
 	return []any{s.Name, string(s.Spec.Type), ip, serviceOutside(s), orElse(servicePortText(s.Spec.Ports), "<none>"),
-		translateTimestampSince(s.CreationTimestamp, now), labels.FormatLabels(s.Spec.Selector)}
+		Age(s.CreationTimestamp, now), labels.FormatLabels(s.Spec.Selector)}
 }
 
 func servicePortText(ports []corev1.ServicePort) string {

@@ -40,7 +40,7 @@ func endpointsKind() *Kind {
 			nameColumn(), column("Endpoints", "Addresses and ports behind the service."), ageColumn(),
 		},
 		Cells: cells(func(e *corev1.Endpoints, now metav1.Time) []any {
-			return []any{e.Name, endpointsText(e), translateTimestampSince(e.CreationTimestamp, now)}
+			return []any{e.Name, endpointsText(e), Age(e.CreationTimestamp, now)}
 		}),
 	}
 }

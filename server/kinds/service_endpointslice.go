@@ -233,5 +233,5 @@ func sliceCells(s *discoveryv1.EndpointSlice, now metav1.Time) []any {
 		addresses = append(addresses, e.Addresses...)
 	}
 	return []any{s.Name, string(s.AddressType), firstThree(ports, "<unset>"), firstThree(addresses, "<unset>"),
-		translateTimestampSince(s.CreationTimestamp, now)}
+		Age(s.CreationTimestamp, now)}
 }

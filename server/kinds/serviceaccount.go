@@ -22,7 +22,7 @@ func serviceAccountKind() *Kind {
 		Warnings:      warn(serviceAccountWarnings),
 		Columns:       []metav1.TableColumnDefinition{nameColumn(), ageColumn()},
 		Cells: cells(func(a *corev1.ServiceAccount, now metav1.Time) []any {
-			return []any{a.Name, translateTimestampSince(a.CreationTimestamp, now)}
+			return []any{a.Name, Age(a.CreationTimestamp, now)}
 		}),
 	}
 }

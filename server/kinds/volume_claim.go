@@ -361,5 +361,5 @@ func claimCells(c *corev1.PersistentVolumeClaim, now metav1.Time) []any {
 		class = *c.Spec.StorageClassName
 	}
 	return []any{c.Name, phase, c.Spec.VolumeName, capacity, modes, class, unsetOr(c.Spec.VolumeAttributesClassName),
-		translateTimestampSince(c.CreationTimestamp, now), unsetOr(c.Spec.VolumeMode)}
+		Age(c.CreationTimestamp, now), unsetOr(c.Spec.VolumeMode)}
 }

@@ -124,7 +124,7 @@ func csiDriverCells(d *storagev1.CSIDriver, now metav1.Time) []any {
 		tokens = strings.Join(audiences, ",")
 	}
 	return []any{d.Name, is(d.Spec.AttachRequired, true), is(d.Spec.PodInfoOnMount, false), is(d.Spec.StorageCapacity, false), tokens,
-		is(d.Spec.RequiresRepublish, false), orElse(strings.Join(modes, ","), "<none>"), translateTimestampSince(d.CreationTimestamp, now)}
+		is(d.Spec.RequiresRepublish, false), orElse(strings.Join(modes, ","), "<none>"), Age(d.CreationTimestamp, now)}
 }
 
 func csiNodeKind() *Kind {
@@ -139,7 +139,7 @@ func csiNodeKind() *Kind {
 			nameColumn(), integerColumn("Drivers", "Drivers that run on the node."), ageColumn(),
 		},
 		Cells: cells(func(n *storagev1.CSINode, now metav1.Time) []any {
-			return []any{n.Name, int64(len(n.Spec.Drivers)), translateTimestampSince(n.CreationTimestamp, now)}
+			return []any{n.Name, int64(len(n.Spec.Drivers)), Age(n.CreationTimestamp, now)}
 		}),
 	}
 }

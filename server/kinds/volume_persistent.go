@@ -252,5 +252,5 @@ func volumeCells(v *corev1.PersistentVolume, now metav1.Time) []any {
 		class = v.Spec.StorageClassName
 	}
 	return []any{v.Name, size.String(), accessModeText(v.Spec.AccessModes), string(v.Spec.PersistentVolumeReclaimPolicy), phase, claim, class,
-		unsetOr(v.Spec.VolumeAttributesClassName), v.Status.Reason, translateTimestampSince(v.CreationTimestamp, now), unsetOr(v.Spec.VolumeMode)}
+		unsetOr(v.Spec.VolumeAttributesClassName), v.Status.Reason, Age(v.CreationTimestamp, now), unsetOr(v.Spec.VolumeMode)}
 }

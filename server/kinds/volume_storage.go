@@ -142,7 +142,7 @@ func storageClassCells(c *storagev1.StorageClass, now metav1.Time) []any {
 	if c.VolumeBindingMode != nil {
 		binding = *c.VolumeBindingMode
 	}
-	return []any{name, c.Provisioner, string(reclaim), string(binding), grows, translateTimestampSince(c.CreationTimestamp, now)}
+	return []any{name, c.Provisioner, string(reclaim), string(binding), grows, Age(c.CreationTimestamp, now)}
 }
 
 func volumeAttachmentKind() *Kind {
@@ -167,7 +167,7 @@ func volumeAttachmentKind() *Kind {
 			if a.Spec.Source.PersistentVolumeName != nil {
 				volume = *a.Spec.Source.PersistentVolumeName
 			}
-			return []any{a.Name, a.Spec.Attacher, volume, a.Spec.NodeName, a.Status.Attached, translateTimestampSince(a.CreationTimestamp, now)}
+			return []any{a.Name, a.Spec.Attacher, volume, a.Spec.NodeName, a.Status.Attached, Age(a.CreationTimestamp, now)}
 		}),
 	}
 }

@@ -151,7 +151,7 @@ func cronJobCells(c *batchv1.CronJob, now metav1.Time) []any {
 		zone = *c.Spec.TimeZone
 	}
 	if c.Status.LastScheduleTime != nil {
-		last = translateTimestampSince(*c.Status.LastScheduleTime, now)
+		last = Age(*c.Status.LastScheduleTime, now)
 	}
 	if c.Spec.Suspend != nil {
 		suspended = map[bool]string{true: "True", false: "False"}[*c.Spec.Suspend]
@@ -159,5 +159,5 @@ func cronJobCells(c *batchv1.CronJob, now metav1.Time) []any {
 	s := &c.Spec.JobTemplate.Spec
 	names, images := containerCells(s.Template.Spec.Containers)
 	return []any{c.Name, c.Spec.Schedule, zone, suspended, int64(len(c.Status.Active)), last,
-		translateTimestampSince(c.CreationTimestamp, now), names, images, metav1.FormatLabelSelector(s.Selector)}
+		Age(c.CreationTimestamp, now), names, images, metav1.FormatLabelSelector(s.Selector)}
 }

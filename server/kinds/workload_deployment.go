@@ -145,7 +145,7 @@ func deploymentCells(d *appsv1.Deployment, now metav1.Time) []any {
 		d.Name,
 		fmt.Sprintf("%d/%d", d.Status.ReadyReplicas, replicasOf(d.Spec.Replicas)),
 		int64(d.Status.UpdatedReplicas), int64(d.Status.AvailableReplicas),
-		translateTimestampSince(d.CreationTimestamp, now),
+		Age(d.CreationTimestamp, now),
 		names, images, selectorText(d.Spec.Selector),
 	}
 }

@@ -118,5 +118,5 @@ func autoscalerCells(h *autoscalingv2.HorizontalPodAutoscaler, now metav1.Time) 
 		least = fmt.Sprint(*h.Spec.MinReplicas)
 	}
 	return []any{h.Name, h.Spec.ScaleTargetRef.Kind + "/" + h.Spec.ScaleTargetRef.Name, metricsText(h.Spec.Metrics, h.Status.CurrentMetrics),
-		least, int64(h.Spec.MaxReplicas), int64(h.Status.CurrentReplicas), translateTimestampSince(h.CreationTimestamp, now)}
+		least, int64(h.Spec.MaxReplicas), int64(h.Status.CurrentReplicas), Age(h.CreationTimestamp, now)}
 }

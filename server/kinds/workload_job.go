@@ -163,7 +163,7 @@ func jobIs(j *batchv1.Job, t batchv1.JobConditionType) bool {
 
 func jobCells(j *batchv1.Job, now metav1.Time) []any {
 	names, images := containerCells(j.Spec.Template.Spec.Containers)
-	return []any{j.Name, jobState(j), jobProgress(j), jobDuration(j, now), translateTimestampSince(j.CreationTimestamp, now),
+	return []any{j.Name, jobState(j), jobProgress(j), jobDuration(j, now), Age(j.CreationTimestamp, now),
 		names, images, metav1.FormatLabelSelector(j.Spec.Selector)}
 }
 

@@ -45,7 +45,7 @@ func replicaSetKind() *Kind {
 		Cells: cells(func(rs *appsv1.ReplicaSet, now metav1.Time) []any {
 			names, images := containerCells(rs.Spec.Template.Spec.Containers)
 			return []any{rs.Name, int64(replicasOf(rs.Spec.Replicas)), int64(rs.Status.Replicas), int64(rs.Status.ReadyReplicas),
-				translateTimestampSince(rs.CreationTimestamp, now), names, images, metav1.FormatLabelSelector(rs.Spec.Selector)}
+				Age(rs.CreationTimestamp, now), names, images, metav1.FormatLabelSelector(rs.Spec.Selector)}
 		}),
 	}
 }

@@ -51,7 +51,7 @@ func replicationControllerKind() *Kind {
 				names, images = containerCells(rc.Spec.Template.Spec.Containers)
 			}
 			return []any{rc.Name, int64(replicasOf(rc.Spec.Replicas)), int64(rc.Status.Replicas), int64(rc.Status.ReadyReplicas),
-				translateTimestampSince(rc.CreationTimestamp, now), names, images, labels.FormatLabels(rc.Spec.Selector)}
+				Age(rc.CreationTimestamp, now), names, images, labels.FormatLabels(rc.Spec.Selector)}
 		}),
 	}
 }

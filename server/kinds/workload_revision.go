@@ -32,7 +32,7 @@ func controllerRevisionKind() *Kind {
 			nameColumn(), column("Controller", "Owner of the revision."), column("Revision", "Number of the revision."), ageColumn(),
 		},
 		Cells: cells(func(r *appsv1.ControllerRevision, now metav1.Time) []any {
-			return []any{r.Name, revisionOwner(r), r.Revision, translateTimestampSince(r.CreationTimestamp, now)}
+			return []any{r.Name, revisionOwner(r), r.Revision, Age(r.CreationTimestamp, now)}
 		}),
 	}
 }

@@ -47,7 +47,7 @@ func statefulSetKind() *Kind {
 		Cells: cells(func(s *appsv1.StatefulSet, now metav1.Time) []any {
 			names, images := containerCells(s.Spec.Template.Spec.Containers)
 			return []any{s.Name, fmt.Sprintf("%d/%d", s.Status.ReadyReplicas, replicasOf(s.Spec.Replicas)),
-				translateTimestampSince(s.CreationTimestamp, now), names, images}
+				Age(s.CreationTimestamp, now), names, images}
 		}),
 	}
 }

@@ -58,6 +58,11 @@ func (c *call) serve() error {
 	if err := c.checkQuery(); err != nil {
 		return err
 	}
+	cancel, err := c.limitTime()
+	if err != nil {
+		return err
+	}
+	defer cancel()
 	if c.target.subresource != "" {
 		return c.serveSubresource()
 	}
@@ -67,6 +72,9 @@ func (c *call) serve() error {
 			return errNoSuchResource()
 		case c.r.Method != http.MethodPost:
 			return errMethodNotAllowed()
+		}
+		if res.storage == "bindings" {
+			return c.bind()
 		}
 		return c.review()
 	}
@@ -94,15 +102,29 @@ func (c *call) checkQuery() error {
 			return apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", c.target.name, strings.Join(msgs, ";")))
 		}
 	}
-	if timeout := c.query.Get("timeout"); timeout != "" && !Describe(c.r).Watch {
-		if _, err := time.ParseDuration(timeout); err != nil {
-			return apierrors.NewBadRequest("invalid timeout specified in the request URL - " + err.Error())
-		}
-	}
 	if c.out.as != "Table" {
 		return nil
 	}
 	return checkIncludeObject(c.query.Get("includeObject"))
+}
+
+// limitTime gives the request the time that the client has for it. A watch has
+// an option of its own.
+func (c *call) limitTime() (cancel func(), err error) {
+	timeout := c.query.Get("timeout")
+	if timeout == "" || Describe(c.r).Watch {
+		return func() {}, nil
+	}
+	limit, err := time.ParseDuration(timeout)
+	if err != nil {
+		return nil, apierrors.NewBadRequest("invalid timeout specified in the request URL - " + err.Error())
+	}
+	if limit <= 0 {
+		return func() {}, nil
+	}
+	ctx, cancel := context.WithTimeout(c.ctx(), limit)
+	c.r = c.r.WithContext(ctx)
+	return cancel, nil
 }
 
 // checkScope refuses namespaces for what has none, and objects without theirs.

@@ -16,6 +16,9 @@ import (
 // silent is for answers that no API gives.
 var silent = &API{codec: newCodec(kinds.Scheme()), log: slog.New(slog.DiscardHandler)}
 
+// ownManager is the manager of what the server itself makes.
+const ownManager = "kube-apiserver"
+
 // Ensure makes an object that the server itself wants to be there. One that
 // exists is left alone.
 func (a *API) Ensure(ctx context.Context, obj runtime.Object) error {
@@ -40,6 +43,9 @@ func (a *API) Ensure(ctx context.Context, obj runtime.Object) error {
 	c.fillSystemFields(m)
 	if r.kind.PrepareCreate != nil {
 		r.kind.PrepareCreate(obj)
+	}
+	if err := c.trackFields(nil, obj, ownManager, ""); err != nil {
+		return err
 	}
 	if _, err := a.commit(ctx, r, obj, 0); err != nil && !errors.Is(err, storage.ErrConflict) {
 		return fmt.Errorf("make %s %s/%s: %w", gvks[0].Kind, m.GetNamespace(), m.GetName(), err)

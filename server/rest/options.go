@@ -66,6 +66,11 @@ func (c *call) listOptions() (internalversion.ListOptions, error) {
 	if errs := internalvalidation.ValidateListOptions(&o, true); len(errs) > 0 {
 		return o, invalidOptions("ListOptions", errs)
 	}
+	if o.Watch && o.Continue != "" {
+		return o, invalidOptions("ListOptions", field.ErrorList{
+			field.Forbidden(field.NewPath("resourceVersionMatch"), "resourceVersionMatch is forbidden when continue is provided"),
+		})
+	}
 	return o, nil
 }
 

@@ -29,7 +29,7 @@ func checkQuantities(media string, body []byte, obj runtime.Object) error {
 	}
 	switch media {
 	case mediaProto:
-		return errLongQuantity("")
+		return checkProtoQuantities(body, obj)
 	case mediaJSON:
 	default:
 		converted, err := yaml.YAMLToJSON(body)

@@ -132,6 +132,9 @@ func (c *call) judgeToken(r *authenticationv1.TokenReview) error {
 	if c.api.reviewToken == nil {
 		return apierrors.NewServiceUnavailable("this server was started without an authenticator")
 	}
+	if r.Spec.Token == "" {
+		return apierrors.NewBadRequest("token is required for TokenReview in authentication")
+	}
 	user, audiences, err := c.api.reviewToken(c.ctx(), r.Spec.Token, r.Spec.Audiences)
 	if err != nil {
 		r.Status = authenticationv1.TokenReviewStatus{Error: err.Error()}

@@ -1,6 +1,9 @@
 package rest
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
 	"net/http"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -10,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
 
+	"github.com/even-keel/evenkeel/server/kinds"
 	"github.com/even-keel/evenkeel/server/patch"
 )
 
@@ -38,14 +43,41 @@ func (c *call) serveScale() error {
 }
 
 func (c *call) answerScale(obj runtime.Object) error {
-	if c.out.as == "PartialObjectMetadata" {
-		p, err := c.partial(c.scaleOf(obj))
-		if err != nil {
-			return err
-		}
-		return c.sendObject(http.StatusOK, p)
+	var answer runtime.Object = c.scaleOf(obj)
+	var err error
+	switch c.out.as {
+	case "PartialObjectMetadata":
+		answer, err = c.partial(answer)
+	case "Table":
+		answer, err = c.scaleTable(c.scaleOf(obj))
 	}
-	return c.sendObject(http.StatusOK, c.scaleOf(obj))
+	if err != nil {
+		return err
+	}
+	return c.sendObject(http.StatusOK, answer)
+}
+
+var scaleColumns = []metav1.TableColumnDefinition{
+	{Name: "Name", Type: "string", Format: "name", Description: "Name of the object."},
+	{Name: "Desired", Type: "integer", Description: "How many replicas are wanted."},
+	{Name: "Available", Type: "integer", Description: "How many replicas there are."},
+	{Name: "Age", Type: "string", Description: "Time since the object was created."},
+}
+
+func (c *call) scaleTable(s *autoscalingv1.Scale) (*metav1.Table, error) {
+	object, err := c.rowObject(s)
+	if err != nil {
+		return nil, err
+	}
+	t := &metav1.Table{
+		ListMeta: metav1.ListMeta{ResourceVersion: s.ResourceVersion}, ColumnDefinitions: scaleColumns,
+		Rows: []metav1.TableRow{{
+			Cells:  []any{s.Name, int64(s.Spec.Replicas), int64(s.Status.Replicas), kinds.Age(s.CreationTimestamp, metav1.NewTime(c.api.now()))},
+			Object: object,
+		}},
+	}
+	t.SetGroupVersionKind(c.metaKind("Table"))
+	return t, nil
 }
 
 func (c *call) scaleOf(obj runtime.Object) *autoscalingv1.Scale {
@@ -82,6 +114,11 @@ func (c *call) updateScale() error {
 
 func (c *call) patchScale() error {
 	kind := types.PatchType(contentType(c.r))
+	switch kind {
+	case types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType, types.ApplyPatchType:
+	default:
+		return errUnsupportedMediaType()
+	}
 	var o metav1.PatchOptions
 	if err := params(c.query, &o); err != nil {
 		return err
@@ -93,9 +130,51 @@ func (c *call) patchScale() error {
 	if err != nil {
 		return err
 	}
+	if kind == types.ApplyPatchType {
+		return c.applyScale(body, o)
+	}
 	return c.changeScale(c.intent(o.DryRun, o.FieldManager, o.FieldValidation), func(old *autoscalingv1.Scale) (*autoscalingv1.Scale, error) {
 		return c.patchedScale(kind, body, old)
 	})
+}
+
+// applyScale applies a scale, which is to apply the replicas of the object.
+func (c *call) applyScale(body []byte, o metav1.PatchOptions) error {
+	in := c.intent(o.DryRun, o.FieldManager, o.FieldValidation)
+	var wanted struct {
+		metav1.TypeMeta
+		Metadata struct {
+			Name            string `json:"name,omitempty"`
+			Namespace       string `json:"namespace,omitempty"`
+			UID             string `json:"uid,omitempty"`
+			ResourceVersion string `json:"resourceVersion,omitempty"`
+		} `json:"metadata"`
+		Spec struct {
+			Replicas *int32 `json:"replicas,omitempty"`
+		} `json:"spec"`
+	}
+	if err := yaml.Unmarshal(body, &wanted); err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
+	}
+	if wanted.GroupVersionKind() != scaleGVK {
+		return apierrors.NewBadRequest(fmt.Sprintf("the API version or kind in the data (%s, %s) does not match the expected (%s, %s)",
+			wanted.APIVersion, wanted.Kind, scaleGVK.GroupVersion(), scaleGVK.Kind))
+	}
+	if err := c.applyStrict(body, in); err != nil {
+		return err
+	}
+	wanted.APIVersion, wanted.Kind = c.res.gvk.ToAPIVersionAndKind()
+	wanted.Metadata.Name = cmp.Or(wanted.Metadata.Name, c.target.name)
+	ofOwner, err := json.Marshal(wanted)
+	if err != nil {
+		return err
+	}
+	ch := change{
+		intent: in, subresource: "scale", answer: c.answerScale,
+		merge: func(wanted, _ runtime.Object) runtime.Object { return wanted },
+	}
+	c.makeApply(&ch, ofOwner, o.Force != nil && *o.Force)
+	return c.change(ch)
 }
 
 func (c *call) patchedScale(kind types.PatchType, body []byte, old *autoscalingv1.Scale) (*autoscalingv1.Scale, error) {
@@ -110,8 +189,6 @@ func (c *call) patchedScale(kind types.PatchType, body []byte, old *autoscalingv
 		doc, err = patch.Merge(doc, body)
 	case types.StrategicMergePatchType:
 		doc, err = patch.Strategic(doc, body, &autoscalingv1.Scale{})
-	default:
-		return nil, errUnsupportedMediaType()
 	}
 	if err != nil {
 		return nil, err

@@ -9,7 +9,6 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -61,8 +60,21 @@ func (c *call) post(serve func() error) error {
 
 // noNodeAgent answers for what only the node of a pod can do.
 func (c *call) noNodeAgent() error {
-	if _, err := c.current(); err != nil {
+	current, err := c.current()
+	if err != nil {
 		return err
+	}
+	obj, err := c.res.decoded(current)
+	if err != nil {
+		return err
+	}
+	if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.NodeName == "" {
+		if c.target.subresource == "log" { // nothing was said yet
+			c.w.Header().Set("Content-Type", "text/plain")
+			c.w.WriteHeader(http.StatusOK)
+			return nil
+		}
+		return apierrors.NewBadRequest(fmt.Sprintf("pod %s does not have a host assigned", pod.Name))
 	}
 	return apierrors.NewGenericServerResponse(http.StatusNotImplemented, c.r.Method, c.res.groupResource(), c.target.name,
 		fmt.Sprintf("no node agent serves %s of pod %s: this server runs no containers yet", c.target.subresource, c.target.name), 0, true)
@@ -95,7 +107,8 @@ func (c *call) decodeInto(gvk schema.GroupVersionKind, into runtime.Object) erro
 	return err
 }
 
-// bind puts a pod on a node.
+// bind puts a pod on a node. The pod is named by the path or, where a binding is
+// posted as an object, by the binding.
 func (c *call) bind() error {
 	o, err := c.createOptions()
 	if err != nil {
@@ -104,6 +117,9 @@ func (c *call) bind() error {
 	var b corev1.Binding
 	if err := c.decodeInto(corev1.SchemeGroupVersion.WithKind("Binding"), &b); err != nil {
 		return err
+	}
+	if c.target.name == "" {
+		c.target.name, c.res = b.Name, c.api.registry.stored("", "pods")
 	}
 	target := field.NewPath("target")
 	switch {
@@ -116,7 +132,7 @@ func (c *call) bind() error {
 	}
 	in := c.intent(o.DryRun, o.FieldManager, "")
 	return c.change(change{
-		intent: in, subresource: "binding", lenient: true,
+		intent: in, subresource: "binding", lenient: true, untracked: true,
 		make:   func(old runtime.Object) (runtime.Object, error) { return c.bound(old.(*corev1.Pod), b) },
 		merge:  func(wanted, _ runtime.Object) runtime.Object { return wanted },
 		answer: func(runtime.Object) error { return c.created() },
@@ -148,28 +164,6 @@ func (c *call) bound(pod *corev1.Pod, b corev1.Binding) (runtime.Object, error) 
 		Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(c.api.now()),
 	})
 	return pod, nil
-}
-
-// evict deletes a pod. Budgets are not kept yet.
-func (c *call) evict() error {
-	var e policyv1.Eviction
-	if err := c.decodeInto(policyv1.SchemeGroupVersion.WithKind("Eviction"), &e); err != nil {
-		return err
-	}
-	if e.Name != "" && e.Name != c.target.name {
-		return apierrors.NewBadRequest("name in URL does not match name in Eviction object")
-	}
-	o := metav1.DeleteOptions{}
-	if e.DeleteOptions != nil {
-		o = *e.DeleteOptions
-	}
-	if dryRun := c.query["dryRun"]; len(dryRun) > 0 {
-		o.DryRun = dryRun
-	}
-	if err := c.deleteOne(o); err != nil {
-		return err
-	}
-	return c.created()
 }
 
 // The life of a service account's token.

@@ -61,18 +61,20 @@ func (c *call) row(obj runtime.Object) (metav1.TableRow, error) {
 	if c.res.kind.RowConditions != nil {
 		row.Conditions = c.res.kind.RowConditions(stored)
 	}
+	row.Object, err = c.rowObject(obj)
+	return row, err
+}
+
+// rowObject is as much of an object as the client wants with its row.
+func (c *call) rowObject(obj runtime.Object) (runtime.RawExtension, error) {
 	switch c.query.Get("includeObject") {
 	case "None":
+		return runtime.RawExtension{}, nil
 	case "Object":
-		row.Object.Object = obj
-	default:
-		p, err := c.partial(obj)
-		if err != nil {
-			return row, err
-		}
-		row.Object.Object = p
+		return runtime.RawExtension{Object: obj}, nil
 	}
-	return row, nil
+	p, err := c.partial(obj)
+	return runtime.RawExtension{Object: p}, err
 }
 
 func checkIncludeObject(value string) error {

@@ -42,6 +42,9 @@ func (c *call) updateSide(subresource string, merge func(wanted, old runtime.Obj
 	}
 	ch := change{subresource: subresource, intent: in, replaces: true, merge: merge}
 	ch.make = func(runtime.Object) (runtime.Object, error) { return obj.DeepCopyObject(), nil }
+	if own := c.res.subresource(subresource); own != nil {
+		ch.untracked = own.Untracked
+	}
 	if subresource == "" && c.res.kind.CreateOnUpdate {
 		ch.create = func() error {
 			m.SetResourceVersion("")
@@ -66,6 +69,8 @@ type change struct {
 	merge func(wanted, old runtime.Object) runtime.Object
 	// lenient says that validation is the caller's.
 	lenient bool
+	// untracked says that nobody comes to own the changed fields.
+	untracked bool
 	// answer, if not nil, sends the answer.
 	answer func(obj runtime.Object) error
 }
@@ -222,7 +227,7 @@ func (c *call) prepareChange(ch change, wanted, old runtime.Object) (obj runtime
 	if k.Default != nil {
 		k.Default(wanted)
 	}
-	if !ch.applied {
+	if !ch.applied && !ch.untracked {
 		if err := c.trackFields(old, wanted, ch.manager, ch.subresource); err != nil {
 			return nil, nil, err
 		}

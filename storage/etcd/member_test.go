@@ -24,6 +24,8 @@ type member struct {
 	head    atomic.Int64 // of the cluster, not of the member
 	streams atomic.Int64
 	script  func(*session) error
+	// early, if set, is run before the watch is said to be created.
+	early func(*session)
 	// ranges, if set, answers reads of more than one key.
 	ranges func(*pb.RangeRequest) (*pb.RangeResponse, error)
 }
@@ -90,6 +92,9 @@ func (m *member) Watch(stream pb.Watch_WatchServer) error {
 		return err
 	}
 	s := &session{Watch_WatchServer: stream, t: m.t, number: m.streams.Add(1), create: request.GetCreateRequest()}
+	if m.early != nil {
+		m.early(s)
+	}
 	s.send(&pb.WatchResponse{Created: true})
 	return m.script(s)
 }

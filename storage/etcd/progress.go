@@ -120,7 +120,7 @@ func (w *watcher) waiting() *stream {
 }
 
 func (w *watcher) waitingLocked() *stream {
-	if w.asked == w.settled {
+	if w.asked == w.settled || w.receiving == nil || !w.receiving.created {
 		return nil
 	}
 	return w.receiving

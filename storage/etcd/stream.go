@@ -29,6 +29,10 @@ type stream struct {
 	cancel context.CancelFunc
 	// sending is held while a request is sent: two may not be sent at once.
 	sending sync.Mutex
+	// created says that the member has told that the watch is there. Until then
+	// it may hold events back while it lets an answer about progress pass, so
+	// that none is asked for, nor counts.
+	created bool
 }
 
 // receive waits for a response, on a new stream if there is none.
@@ -99,6 +103,20 @@ func (w *watcher) adopt(st *stream) error {
 	return nil
 }
 
+func (w *watcher) markCreated() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stream != nil {
+		w.stream.created = true
+	}
+}
+
+func (w *watcher) isCreated() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stream != nil && w.stream.created
+}
+
 // drop gives up the stream, and the revision that it did not finish.
 func (w *watcher) drop() {
 	w.held = nil
@@ -119,6 +137,9 @@ func (w *watcher) accept(resp *pb.WatchResponse) ([]storage.Event, error) {
 		return nil, cancelled(resp.CancelReason)
 	case resp.Created:
 		w.backoff = 0
+		w.markCreated()
+		return nil, nil
+	case !w.isCreated():
 		return nil, nil
 	case len(resp.Events) == 0:
 		w.through = max(w.through, storage.Revision(resp.Header.Revision))

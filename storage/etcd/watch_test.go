@@ -89,6 +89,25 @@ func TestProgressIsAskedForUntilTheMemberAnswers(t *testing.T) {
 	expect(t, w, told{"", 10})
 }
 
+// Etcd may send progress past events that it keeps until the watch is announced.
+func TestProgressBeforeTheWatchIsThereDoesNotCount(t *testing.T) {
+	m := &member{
+		early: func(s *session) { s.sendProgress(10) },
+		script: func(s *session) error {
+			s.sendEvents(false, put("a", 8))
+			if s.awaitProgressRequest() {
+				s.sendProgress(10)
+			}
+			return s.hold()
+		},
+	}
+	m.head.Store(10)
+	w := m.serve(t).Watch("", 6)
+	defer w.Close()
+	w.RequestProgress()
+	expect(t, w, told{"a", 8}, told{"", 10})
+}
+
 func TestProgressThatWasNotAskedForIsKeptForTheCursor(t *testing.T) {
 	store := startMember(t, 10, func(s *session) error {
 		switch s.number {
