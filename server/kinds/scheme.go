@@ -41,5 +41,7 @@ var Scheme = sync.OnceValue(func() *runtime.Scheme {
 		utilruntime.Must(add(s))
 	}
 	metav1.AddToGroupVersion(s, schema.GroupVersion{Version: "v1"})
+	// Clients of before policy/v1 still post these, and they have not changed.
+	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "policy", Version: "v1beta1", Kind: "Eviction"}, &policyv1.Eviction{})
 	return s
 })

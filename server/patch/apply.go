@@ -21,7 +21,7 @@ func decodeApplied(doc []byte) (map[string]any, error) {
 	}
 	wanted := map[string]any{}
 	if err := yaml.Unmarshal(doc, &wanted); err != nil {
-		return nil, invalid("error decoding patch: %v", err)
+		return nil, invalid("error decoding YAML: %v", err)
 	}
 	if isDeeper(wanted, MaxDepth) {
 		return nil, errDepth()

@@ -35,8 +35,8 @@ func TestApplyRefuses(t *testing.T) {
 		code int32
 		text string
 	}{
-		"what is no object":  {"- 1", 400, "error decoding patch: "},
-		"what is no YAML":    {"a: [", 400, "error decoding patch: "},
+		"what is no object":  {"- 1", 400, "error decoding YAML: "},
+		"what is no YAML":    {"a: [", 400, "error decoding YAML: "},
 		"what is too deep":   {strings.Repeat(`{"a":`, 1001) + `1` + strings.Repeat(`}`, 1001), 400, "error decoding patch: exceeded max depth of 1000"},
 		"deep YAML":          {"a: " + strings.Repeat(`[`, 1001) + strings.Repeat(`]`, 1001), 400, "error decoding patch: exceeded max depth of 1000"},
 		"no kind":            {`{"metadata":{"name":"web-0"}}`, 400, "invalid object type: /, Kind="},

@@ -89,15 +89,17 @@ func (c *codec) decode(media string, body []byte, gvk schema.GroupVersionKind, i
 	obj, got, err := decoder.Decode(body, &gvk, into)
 	if err != nil {
 		if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil {
-			return checkKind(obj, got, gvk, strict.Errors())
+			return c.checkKind(obj, got, gvk, strict.Errors())
 		}
 		return nil, nil, decodeError(err, got, gvk.Kind, body)
 	}
-	return checkKind(obj, got, gvk, nil)
+	return c.checkKind(obj, got, gvk, nil)
 }
 
-func checkKind(obj runtime.Object, got *schema.GroupVersionKind, want schema.GroupVersionKind, strict []error) (runtime.Object, []error, error) {
-	if got != nil && *got != want {
+// checkKind refuses what is of another kind than wanted, unless it is the same
+// Go type.
+func (c *codec) checkKind(obj runtime.Object, got *schema.GroupVersionKind, want schema.GroupVersionKind, strict []error) (runtime.Object, []error, error) {
+	if got != nil && *got != want && c.scheme.AllKnownTypes()[*got] != c.scheme.AllKnownTypes()[want] {
 		return nil, nil, decodeError(errConversion(*got, want), got, want.Kind, nil)
 	}
 	obj.GetObjectKind().SetGroupVersionKind(want)

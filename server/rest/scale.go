@@ -133,8 +133,9 @@ func (c *call) patchScale() error {
 	if kind == types.ApplyPatchType {
 		return c.applyScale(body, o)
 	}
-	return c.changeScale(c.intent(o.DryRun, o.FieldManager, o.FieldValidation), func(old *autoscalingv1.Scale) (*autoscalingv1.Scale, error) {
-		return c.patchedScale(kind, body, old)
+	in := c.intent(o.DryRun, o.FieldManager, o.FieldValidation)
+	return c.changeScale(in, func(old *autoscalingv1.Scale) (*autoscalingv1.Scale, error) {
+		return c.patchedScale(in, kind, body, old)
 	})
 }
 
@@ -177,7 +178,7 @@ func (c *call) applyScale(body []byte, o metav1.PatchOptions) error {
 	return c.change(ch)
 }
 
-func (c *call) patchedScale(kind types.PatchType, body []byte, old *autoscalingv1.Scale) (*autoscalingv1.Scale, error) {
+func (c *call) patchedScale(in intent, kind types.PatchType, body []byte, old *autoscalingv1.Scale) (*autoscalingv1.Scale, error) {
 	doc, err := encode(old)
 	if err != nil {
 		return nil, err
@@ -194,8 +195,11 @@ func (c *call) patchedScale(kind types.PatchType, body []byte, old *autoscalingv
 		return nil, err
 	}
 	var wanted autoscalingv1.Scale
-	_, _, err = c.api.codec.decode(mediaJSON, doc, scaleGVK, &wanted)
-	return &wanted, err
+	_, strict, err := c.api.codec.decode(mediaJSON, doc, scaleGVK, &wanted)
+	if err != nil {
+		return nil, err
+	}
+	return &wanted, c.patchStrict(strict, in, kind, body, doc)
 }
 
 // changeScale sets an object's replicas to what make makes of its scale.

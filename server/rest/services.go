@@ -86,7 +86,8 @@ func (c *call) allocate(obj, old runtime.Object, dryRun bool) (release func(), e
 	return release, nil
 }
 
-// free gives back what a service no longer needs; obj is nil if it is gone.
+// free gives back what a service no longer needs; obj is nil if it is gone. Then
+// its endpoints go too.
 func (a *API) free(obj, old runtime.Object) {
 	was, ok := old.(*corev1.Service)
 	if !ok {
@@ -94,26 +95,30 @@ func (a *API) free(obj, old runtime.Object) {
 	}
 	now, _ := obj.(*corev1.Service)
 	a.giveBack(kinds.ReleaseService(was, now))
+	if now == nil {
+		a.drop(context.Background(), "endpoints", was.Namespace, was.Name)
+	}
 }
 
 // giveBack drops claims. One that cannot be dropped is found at the next start.
 func (a *API) giveBack(claims kinds.ServiceClaims) {
 	ctx := context.Background()
 	for _, ip := range claims.IPs {
-		a.drop(ctx, a.hub.Resource(ipClaims), ipClaims, ip)
+		a.drop(ctx, ipClaims, "", ip)
 	}
 	for _, port := range claims.Ports {
-		a.drop(ctx, a.hub.Resource(portClaims), portClaims, strconv.Itoa(int(port)))
+		a.drop(ctx, portClaims, "", strconv.Itoa(int(port)))
 	}
 }
 
-func (a *API) drop(ctx context.Context, r *watch.Resource, storageName, name string) {
-	o := r.Get("", name)
+// drop removes what a service had, if it is there.
+func (a *API) drop(ctx context.Context, storageName, namespace, name string) {
+	o := a.hub.Resource(storageName).Get(namespace, name)
 	if o == nil {
 		return
 	}
-	if _, err := a.store.Commit(ctx, storage.Delete(watch.Key(storageName, "", name), o.Revision)); err != nil {
-		a.log.Warn("a claim was not given back", "claim", storageName+"/"+name, "error", err)
+	if _, err := a.store.Commit(ctx, storage.Delete(watch.Key(storageName, namespace, name), o.Revision)); err != nil {
+		a.log.Warn("what a service had was not removed", "object", storageName+"/"+name, "error", err)
 	}
 }
 

@@ -227,7 +227,10 @@ func (c *call) prepareChange(ch change, wanted, old runtime.Object) (obj runtime
 	if k.Default != nil {
 		k.Default(wanted)
 	}
-	if !ch.applied && !ch.untracked {
+	switch {
+	case ch.untracked:
+		accessor(wanted).SetManagedFields(accessor(old).GetManagedFields())
+	case !ch.applied:
 		if err := c.trackFields(old, wanted, ch.manager, ch.subresource); err != nil {
 			return nil, nil, err
 		}

@@ -1,7 +1,6 @@
 package kubectl
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -17,7 +16,6 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata",
 		RequireUniqueNames: true,
-		Condition:          wanted,
 		Setup:              func(env *testscript.Env) error { return setup(env, bin) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"evenkeel": foreground("evenkeel"),
@@ -33,16 +31,6 @@ func TestScripts(t *testing.T) {
 			"free":     free,
 		},
 	})
-}
-
-// wanted is the condition of scripts that show what the server cannot do yet.
-// They are skipped unless EVENKEEL_WANTED is set, and lose the condition once
-// they pass.
-func wanted(cond string) (bool, error) {
-	if cond != "wanted" {
-		return false, fmt.Errorf("unknown condition %q", cond)
-	}
-	return os.Getenv("EVENKEEL_WANTED") != "", nil
 }
 
 // setup gives a script the home of an operator who has just started a server.
