@@ -30,6 +30,11 @@ func (s *Server) handler(watches context.Context) http.Handler {
 		defer m.end()
 		defer s.recover(m, r)
 		leave, ok := g.enter(r, info.Watch)
+		if ok && info.Watch && watches.Err() != nil {
+			// It would end at once, and informers would read the whole state again.
+			leave()
+			ok = false
+		}
 		if !ok {
 			err := apierrors.NewTooManyRequests("too many requests, please try again later", 1)
 			rest.SendError(m, r, err)

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/even-keel/evenkeel/server/auth"
+	"github.com/even-keel/evenkeel/server/gather"
 	"github.com/even-keel/evenkeel/server/kinds"
 	"github.com/even-keel/evenkeel/server/rest"
 	"github.com/even-keel/evenkeel/server/watch"
@@ -133,6 +134,7 @@ func (s *Server) serve(ctx context.Context, followed chan error) error {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    1 << 20,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 1000},
+		ConnContext:       gather.Context,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
@@ -186,10 +188,11 @@ func (s *Server) expireEvents(ctx context.Context) {
 }
 
 func (s *Server) listen(h *http.Server) error {
+	l := gather.Listener(s.config.Listener)
 	if s.config.TLS == nil {
-		return h.Serve(s.config.Listener)
+		return h.Serve(l)
 	}
-	return h.ServeTLS(s.config.Listener, "", "")
+	return h.ServeTLS(l, "", "")
 }
 
 // bootstrapAtOnce is how many of the first objects are made at the same time:

@@ -100,6 +100,7 @@ var Evenkeel = Policy{
 		{Folder: "server/openapi", May: []string{"server/kinds"},
 			Gives: "pure: the OpenAPI documents, made from the types of the kinds"},
 		{Folder: "server/openapi/factgen", Gives: "the generator of what server/openapi knows of the types' sources"},
+		{Folder: "server/gather", Gives: "connections that send what a handler writes in few calls of the system"},
 		{Folder: "server/rest", May: []string{"storage", "server/*"}, Tests: []string{"storage/embedded"},
 			Gives: "verbs, negotiation, discovery, OpenAPI, streaming"},
 		{Folder: "server", May: []string{"storage", "server/*"}, Tests: []string{"storage/embedded", "storage/etcd"}, Gives: "the API server, put together"},

@@ -272,5 +272,8 @@ func ServerTLS(serving tls.Certificate, clientCAs *x509.CertPool) *tls.Config {
 		ClientCAs:    clientCAs,
 		MinVersion:   tls.VersionTLS12,
 		NextProtos:   []string{"h2", "http/1.1"},
+		// Small first records help pages that are shown while they load; answers
+		// here are read whole.
+		DynamicRecordSizingDisabled: true,
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/even-keel/evenkeel/server/gather"
 	"github.com/even-keel/evenkeel/server/watch"
 )
 
@@ -29,6 +30,15 @@ type call struct {
 }
 
 func (c *call) ctx() context.Context { return c.r.Context() }
+
+// conn gathers what is sent to the client. It is nil where a connection carries
+// several answers at once.
+func (c *call) conn() *gather.Conn {
+	if c.r.ProtoMajor != 1 {
+		return nil
+	}
+	return gather.Of(c.ctx())
+}
 
 // serveResource answers a request about a resource.
 func (a *API) serveResource(w http.ResponseWriter, r *http.Request, t target) {

@@ -95,6 +95,8 @@ func (c *call) stream(code int, media string, size int, write func(*bufio.Writer
 	} else {
 		h.Set("Content-Length", strconv.Itoa(size))
 	}
+	c.conn().Hold()
+	defer func() { _ = c.conn().Release() }()
 	c.w.WriteHeader(code)
 	w := buffers.Get().(*bufio.Writer)
 	defer buffers.Put(w)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/even-keel/evenkeel/server/gather"
 	"github.com/even-keel/evenkeel/server/watch"
 )
 
@@ -49,7 +51,7 @@ func (c *call) openSink(gone func()) (sink, error) {
 	h.Set("Content-Type", media)
 	h.Set("Cache-Control", "no-cache, private")
 	c.w.WriteHeader(http.StatusOK)
-	s := &stream{encoder: e, control: http.NewResponseController(c.w), w: bufio.NewWriterSize(c.w, 16<<10)}
+	s := &stream{encoder: e, control: http.NewResponseController(c.w), w: bufio.NewWriterSize(c.w, 16<<10), conn: c.conn()}
 	return s, s.flush()
 }
 
@@ -159,6 +161,7 @@ type stream struct {
 	encoder *eventEncoder
 	control *http.ResponseController
 	w       *bufio.Writer
+	conn    *gather.Conn
 	frame   []byte
 }
 
@@ -185,6 +188,7 @@ func (s *stream) write(frame []byte, err error) error {
 	}
 	if len(frame) > s.w.Available() {
 		_ = s.control.SetWriteDeadline(time.Now().Add(writeTimeout))
+		s.conn.Hold()
 	}
 	_, err = s.w.Write(frame)
 	return err
@@ -195,13 +199,18 @@ func (s *stream) write(frame []byte, err error) error {
 func (s *stream) flush() error {
 	defer s.close()
 	_ = s.control.SetWriteDeadline(time.Now().Add(writeTimeout))
-	if err := s.w.Flush(); err != nil {
-		return err
+	s.conn.Hold()
+	err := s.w.Flush()
+	if err == nil {
+		err = s.control.Flush()
 	}
-	return s.control.Flush()
+	return errors.Join(err, s.conn.Release())
 }
 
-func (s *stream) close() { _ = s.control.SetWriteDeadline(time.Time{}) }
+func (s *stream) close() {
+	_ = s.conn.Release()
+	_ = s.control.SetWriteDeadline(time.Time{})
+}
 
 // socket is a sink over a WebSocket: each event is a message.
 type socket struct {

@@ -118,30 +118,38 @@ func (w *watching) sendState(s watch.Snapshot) error {
 // run sends changes until the watch ends: by its timeout, by the client, or
 // with an error as its last event.
 func (w *watching) run(ctx context.Context) {
-	due := nextBookmark(ctx)
 	for ctx.Err() == nil {
-		next, cancel := context.WithDeadline(ctx, due)
+		if !w.runUntil(ctx, nextBookmark(ctx)) {
+			return
+		}
+		if ctx.Err() == nil && w.bookmarks && w.bookmark() != nil {
+			return
+		}
+	}
+}
+
+// runUntil sends changes until a bookmark is due, and reports whether the watch
+// is to go on.
+func (w *watching) runUntil(ctx context.Context, due time.Time) bool {
+	next, cancel := context.WithDeadline(ctx, due)
+	defer cancel()
+	for time.Now().Before(due) {
 		events, err := w.cursor.Next(next)
-		cancel()
 		switch {
 		case err == nil:
 			if w.sendEvents(events) != nil {
-				return
+				return false
 			}
 		case errors.Is(err, context.DeadlineExceeded):
+			return true
 		case errors.Is(err, context.Canceled):
-			return // the client has gone, or the server stops
+			return false // the client has gone, or the server stops
 		default:
 			w.sendError(err)
-			return
-		}
-		if ctx.Err() == nil && !time.Now().Before(due) {
-			if w.bookmarks && w.bookmark() != nil {
-				return
-			}
-			due = nextBookmark(ctx)
+			return false
 		}
 	}
+	return true
 }
 
 // nextBookmark is when a watch is to hear how far it is, seen or not seen

@@ -11,7 +11,8 @@ import (
 // Cursor is a watcher's place among the events of a resource. It is used by one
 // goroutine at a time.
 type Cursor struct {
-	r *Resource
+	r    *Resource
+	seat *seat
 	// after is the revision up to which events have been delivered.
 	after storage.Revision
 	// log is where events come from while the ring does not hold them.
@@ -20,11 +21,16 @@ type Cursor struct {
 
 // Watch returns a cursor over the events after a revision.
 func (r *Resource) Watch(after storage.Revision) *Cursor {
-	return &Cursor{r: r, after: after}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return &Cursor{r: r, seat: r.bell.take(), after: after}
 }
 
 // Close releases the cursor.
 func (c *Cursor) Close() {
+	c.r.mu.Lock()
+	c.r.bell.leave(c.seat)
+	c.r.mu.Unlock()
 	if c.log != nil {
 		c.log.Close()
 	}
@@ -42,7 +48,7 @@ func (c *Cursor) Next(ctx context.Context) ([]*Event, error) {
 			return nil, err
 		}
 		through := c.r.hub.Through() // before the ring, see Snapshot
-		events, complete, moved := c.r.after(c.after)
+		events, complete, moved := c.r.after(c.after, c.seat)
 		if !complete {
 			if events, err := c.readLog(ctx); err != nil || len(events) > 0 {
 				return events, err
@@ -68,7 +74,7 @@ func (c *Cursor) Next(ctx context.Context) ([]*Event, error) {
 // advance moves past what happened to other resources.
 func (c *Cursor) advance() {
 	through := c.r.hub.Through() // before the ring, see Snapshot
-	if events, complete, _ := c.r.after(c.after); complete && len(events) == 0 {
+	if events, complete, _ := c.r.after(c.after, c.seat); complete && len(events) == 0 {
 		c.after = max(c.after, through)
 	}
 }

@@ -37,12 +37,11 @@ type Resource struct {
 	since  storage.Revision
 	events []*Event
 	bytes  int
-	// moved is closed and replaced with each batch of events.
-	moved chan struct{}
+	bell   bell
 }
 
 func newResource(h *Hub, name string, since storage.Revision) *Resource {
-	return &Resource{hub: h, name: name, prefix: Prefix(name), since: since, rev: since, moved: make(chan struct{})}
+	return &Resource{hub: h, name: name, prefix: Prefix(name), since: since, rev: since}
 }
 
 // treeKey orders objects as storage does: by namespace, then name.
@@ -114,8 +113,7 @@ func (r *Resource) apply(events []*Event) {
 	r.events = append(r.events, events...)
 	r.rev = events[len(events)-1].Revision
 	r.trim()
-	close(r.moved)
-	r.moved = make(chan struct{})
+	r.bell.ring(&r.mu)
 }
 
 // trim drops the oldest events beyond the ring's size. Cursors may still hold
@@ -143,11 +141,11 @@ func eventBytes(e *Event) int {
 
 // after returns the events after a revision and a channel that is closed when
 // there are more. complete is false if the ring no longer holds them all.
-func (r *Resource) after(rev storage.Revision) (events []*Event, complete bool, moved <-chan struct{}) {
+func (r *Resource) after(rev storage.Revision, at *seat) (events []*Event, complete bool, moved <-chan struct{}) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if rev < r.since {
-		return nil, false, r.moved
+		return nil, false, at.rung
 	}
 	n := len(r.events)
 	lo, hi := 0, n
@@ -158,5 +156,5 @@ func (r *Resource) after(rev storage.Revision) (events []*Event, complete bool, 
 			hi = mid
 		}
 	}
-	return r.events[lo:n:n], true, r.moved
+	return r.events[lo:n:n], true, at.rung
 }
