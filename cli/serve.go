@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -97,6 +98,10 @@ func serve(ctx context.Context, log *slog.Logger, out io.Writer, f *serveFlags) 
 		log.Error("the kubeconfig was not written", "error", err)
 	}
 	log.Info("ready", "address", listener.Addr().String(), "storage", f.storage.value, "took", time.Since(started).Round(time.Millisecond).String())
+	debug.FreeOSMemory()
+	if err := releaseProgram(); err != nil {
+		log.Debug("memory that starting took was kept", "error", err)
+	}
 	return <-done
 }
 
