@@ -32,6 +32,7 @@ type serveFlags struct {
 	storage    choice
 	etcd       etcd.Options
 	etcdFiles  etcd.TLSFiles
+	compact    time.Duration
 	tokenFile  string
 }
 
@@ -60,6 +61,7 @@ prints how to use it. Controllers, scheduler and nodes are not built yet.`,
 	flags.StringVar(&f.etcdFiles.CA, "etcd-cafile", "", "the CA that etcd's certificates are checked against")
 	flags.StringVar(&f.etcdFiles.Cert, "etcd-certfile", "", "the client certificate for etcd")
 	flags.StringVar(&f.etcdFiles.Key, "etcd-keyfile", "", "the key of the client certificate for etcd")
+	flags.DurationVar(&f.compact, "etcd-compaction-interval", 5*time.Minute, "how often older revisions are dropped from etcd; 0 leaves that to etcd")
 	flags.StringVar(&f.tokenFile, "token-auth-file", "", "a CSV file of token,user,uid,\"group1,group2\"")
 	return cmd
 }
@@ -86,6 +88,9 @@ func serve(ctx context.Context, log *slog.Logger, out io.Writer, f *serveFlags) 
 		return fmt.Errorf("serve: %w", err)
 	}
 	config.Store = store
+	if f.storage.value == "etcd" {
+		config.CompactEvery = f.compact
+	}
 	s := server.New(config)
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()

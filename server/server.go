@@ -55,6 +55,9 @@ type Config struct {
 	Limits Limits
 	// EventLife is how long events are kept; zero is an hour.
 	EventLife time.Duration
+	// CompactEvery is how often the store is to forget what is older than that;
+	// zero is never, for stores that forget by themselves.
+	CompactEvery time.Duration
 	// Now is the clock; nil is the system's.
 	Now    func() time.Time
 	Logger *slog.Logger
@@ -142,6 +145,9 @@ func (s *Server) serve(ctx context.Context, followed chan error) error {
 	var chores sync.WaitGroup
 	defer chores.Wait()
 	chores.Go(func() { s.expireEvents(watches) })
+	if s.config.CompactEvery > 0 {
+		chores.Go(func() { s.compact(watches) })
+	}
 	s.ready.Store(true)
 	close(s.serving)
 
@@ -183,6 +189,25 @@ func (s *Server) expireEvents(ctx context.Context) {
 			if err := s.api.ExpireEvents(ctx, cmp.Or(s.config.EventLife, time.Hour)); err != nil {
 				s.log.Warn("old events were not deleted", "error", err)
 			}
+		}
+	}
+}
+
+// compact has the store forget, each time, what was old the time before. Servers
+// that share a store may each do so.
+func (s *Server) compact(ctx context.Context) {
+	tick := time.NewTicker(s.config.CompactEvery)
+	defer tick.Stop()
+	old := s.hub.Through()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := s.config.Store.Compact(ctx, old); err != nil && !errors.Is(err, storage.ErrCompacted) {
+				s.log.Warn("old revisions were not compacted", "revision", old, "error", err)
+			}
+			old = s.hub.Through()
 		}
 	}
 }

@@ -4,13 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/version"
 
@@ -120,6 +124,34 @@ type reply struct {
 }
 
 // do sends a request as a master, unless its headers say otherwise.
+func TestOldRevisionsAreCompacted(t *testing.T) {
+	store := memoryStore(t)
+	r := start(t, store, func(c *server.Config) { c.CompactEvery = 20 * time.Millisecond })
+	first := r.do("POST", configMaps, `{"metadata":{"name":"a"}}`).at("metadata", "resourceVersion")
+	r.do("DELETE", configMaps+"/a", "")
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		r.do("POST", configMaps, `{"metadata":{"generateName":"b-"}}`)
+		_, err := store.Scan(t.Context(), storage.Range{Revision: revisionOf(t, first)})
+		if errors.Is(err, storage.ErrCompacted) {
+			return
+		}
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("the state at %s is still there: %v", first, err)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func revisionOf(t *testing.T, s any) storage.Revision {
+	t.Helper()
+	n, err := strconv.ParseUint(fmt.Sprint(s), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return storage.Revision(n)
+}
+
 func (r *running) do(method, path, body string, headers ...string) reply {
 	r.t.Helper()
 	resp := r.open(method, path, strings.NewReader(body), headers...)

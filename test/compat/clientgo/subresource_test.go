@@ -157,6 +157,13 @@ func TestPodParts(t *testing.T) {
 			t.Errorf("stored at %s, answered %s", got.ResourceVersion, p.ResourceVersion)
 		}
 
+		said := must(pods.GetLogs("one", &corev1.PodLogOptions{}).DoRaw(ctx))(t)
+		if len(said) != 0 {
+			t.Errorf("a pod without a node said %q", said)
+		}
+		check(t, pods.Bind(ctx, &corev1.Binding{
+			ObjectMeta: metav1.ObjectMeta{Name: "one"}, Target: corev1.ObjectReference{Kind: "Node", Name: "n1"},
+		}, metav1.CreateOptions{}))
 		// Nobody runs pods yet: the answer is a Status that says so.
 		_, err := pods.GetLogs("one", &corev1.PodLogOptions{}).Stream(ctx)
 		refused(t, "logs", err, func(err error) bool {

@@ -25,6 +25,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/even-keel/evenkeel/test/compat/cluster"
 )
 
 func TestMain(m *testing.M) {
@@ -115,26 +117,63 @@ type kept struct {
 	*history
 }
 
-// keep runs an informer of each variant, with WatchList on and off, until the
-// test ends.
-func keep(t *testing.T, config func() *rest.Config, truth *ledger) map[string]*kept {
+// watched is a server with informers that reach it through a proxy.
+type watched struct {
+	cluster.Engine
+	server     *cluster.Server
+	client     kubernetes.Interface
+	namespaces []string
+	proxy      *cluster.Proxy
+	truth      *ledger
+	informers  map[string]*kept
+}
+
+// keep starts a server for each engine whose objects outlive it, and on each
+// keeps an informer of each variant, with WatchList on and off, until the test
+// ends. All start here: the gate of WatchList is one for the process, and read
+// when an informer starts.
+func keep(t *testing.T, namespaces int, options ...cluster.Option) (all []*watched) {
 	t.Helper()
-	all := map[string]*kept{}
+	for _, e := range cluster.Engines {
+		if e.Lasting {
+			s := e.Start(t, options...)
+			c := must(kubernetes.NewForConfig(s.Admin()))(t)
+			all = append(all, &watched{
+				Engine: e, server: s, client: c, namespaces: newNamespaces(t, c, namespaces),
+				proxy: cluster.NewProxy(t, s.Address), truth: newLedger(), informers: map[string]*kept{},
+			})
+		}
+	}
 	for mode, on := range map[string]bool{"watchlist": true, "list": false} {
-		// The gate is read when an informer starts.
 		featurestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, on)
-		for name, v := range variants {
-			k := &kept{variant: v, history: &history{truth: truth, last: map[string]seen{}}}
-			k.SharedIndexInformer = v.informer(t, counted(config(), &k.requests))
-			must(k.AddEventHandler(k.history))(t)
-			runInformer(t, k)
-			if used := k.streamed.Load() > 0; used != on {
-				t.Errorf("%s, %s: the state was streamed: %v", mode, name, used)
+		for _, w := range all {
+			for name, v := range variants {
+				w.informers[mode+"/"+name] = w.keep(t, v, on)
 			}
-			all[mode+"/"+name] = k
 		}
 	}
 	return all
+}
+
+func (w *watched) keep(t *testing.T, v variant, watchList bool) *kept {
+	t.Helper()
+	k := &kept{variant: v, history: &history{truth: w.truth, last: map[string]seen{}}}
+	k.SharedIndexInformer = v.informer(t, counted(w.server.AdminAt(w.proxy.Address), &k.requests))
+	must(k.AddEventHandler(k.history))(t)
+	runInformer(t, k)
+	if used := k.streamed.Load() > 0; used != watchList {
+		t.Errorf("%+v: the state was streamed: %v, want %v", v, used, watchList)
+	}
+	return k
+}
+
+// mustSettle waits until all informers hold what a fresh list does.
+func (w *watched) mustSettle(t *testing.T) {
+	t.Helper()
+	fresh := must(w.client.CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{}))(t)
+	for name, k := range w.informers {
+		k.mustEqual(t, name, fresh)
+	}
 }
 
 // runInformer starts an informer and returns once it is in sync.

@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/even-keel/evenkeel/test/compat/cluster"
@@ -22,39 +21,25 @@ import (
 // TestInformersResume restarts the server twice while informers cannot reach it,
 // and writes in between. None may ask for the state again.
 func TestInformersResume(t *testing.T) {
-	for _, e := range cluster.Engines {
-		t.Run(e.Name, func(t *testing.T) {
-			if !e.Lasting {
-				t.Skip("nothing outlives the server")
+	all := keep(t, 1)
+	for _, w := range all {
+		// A reflector that has seen no event of a short watch starts over.
+		recolour(t, w.client, w.namespaces[0], "red", "blue", "red")
+		w.mustSettle(t)
+		w.proxy.Shut()
+		w.server.Restart()
+		recolour(t, w.client, w.namespaces[0], "blue", "red", "blue")
+		w.server.Restart()
+		recolour(t, w.client, w.namespaces[0], "red", "blue", "red")
+		w.proxy.Open()
+	}
+	for _, w := range all {
+		w.mustSettle(t)
+		for name, k := range w.informers {
+			if n := k.states(); n != 1 {
+				t.Errorf("%s: %s asked for the state %d times", w.Name, name, n)
 			}
-			s := e.Start(t)
-			c := must(kubernetes.NewForConfig(s.Admin()))(t)
-			ns := newNamespaces(t, c, 1)[0]
-			proxy := cluster.NewProxy(t, s.Address)
-			all := keep(t, func() *rest.Config { return s.AdminAt(proxy.Address) }, newLedger())
-			settled := func() {
-				t.Helper()
-				fresh := must(c.CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{}))(t)
-				for name, k := range all {
-					k.mustEqual(t, name, fresh)
-				}
-			}
-			// A reflector that has seen no event of a short watch starts over.
-			recolour(t, c, ns, "red", "blue", "red")
-			settled()
-			proxy.Shut()
-			s.Restart()
-			recolour(t, c, ns, "blue", "red", "blue")
-			s.Restart()
-			recolour(t, c, ns, "red", "blue", "red")
-			proxy.Open()
-			settled()
-			for name, k := range all {
-				if n := k.states(); n != 1 {
-					t.Errorf("%s asked for the state %d times", name, n)
-				}
-			}
-		})
+		}
 	}
 }
 
