@@ -26,10 +26,10 @@ help: ## List these commands
 run: build ## Build, then run `evenkeel serve` (ARGS="--log-level debug")
 	@bin/evenkeel serve $(ARGS)
 
-build: ## Build bin/evenkeel and, for `evenkeel kubectl`, bin/evenkeel-kubectl
+build: ## Build bin/evenkeel
 	@echo "==> build bin/evenkeel $(VERSION)"
 	@CGO_ENABLED=0 go build -trimpath -o bin/ \
-		-ldflags "-X github.com/even-keel/evenkeel/cli.buildVersion=$(VERSION)" ./cmd/...
+		-ldflags "-X github.com/even-keel/evenkeel/cli.buildVersion=$(VERSION)" ./cmd/evenkeel
 
 test: deps check-fmt vet staticcheck arch unit ## Install what tests need, then lint and run all tests
 

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/even-keel/evenkeel/cli"
+	"github.com/even-keel/evenkeel/cli/kubectl/language"
 )
 
 func main() {
@@ -16,6 +17,10 @@ func main() {
 }
 
 func run() int {
+	if language.Named(os.Args[0]) {
+		cli.RunKubectl(os.Args[1:])
+		return 0
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// The first signal asks for an orderly end, a second one ends at once.

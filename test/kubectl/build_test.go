@@ -19,47 +19,33 @@ func buildPrograms() (string, error) {
 		cache = os.TempDir()
 	}
 	dir := filepath.Join(cache, "evenkeel", "test-kubectl")
-	if err := build(dir, "evenkeel-kubectl"); err != nil {
+	if err := build(dir); err != nil {
 		return "", err
 	}
+	program := filepath.Join(dir, "evenkeel")
 	if raced {
 		dir += "-race"
-		if err := build(dir, "evenkeel", "-race"); err != nil {
+		if err := build(dir, "-race"); err != nil {
 			return "", err
 		}
-		return dir, link(dir, "../test-kubectl/evenkeel-kubectl")
 	}
-	if err := build(dir, "evenkeel"); err != nil {
-		return "", err
-	}
-	return dir, link(dir, "evenkeel-kubectl")
+	link := filepath.Join(dir, "kubectl")
+	_ = os.Remove(link)
+	return dir, os.Symlink(program, link)
 }
 
 // build builds a program of ours as `make build` does, so that nothing is
 // compiled twice.
-func build(dir, name string, flags ...string) error {
-	args := append([]string{"build", "-trimpath", "-o", filepath.Join(dir, name)}, flags...)
-	cmd := exec.Command("go", append(args, "./cmd/"+name)...)
+func build(dir string, flags ...string) error {
+	args := append([]string{"build", "-trimpath", "-o", filepath.Join(dir, "evenkeel")}, flags...)
+	cmd := exec.Command("go", append(args, "./cmd/evenkeel")...)
 	cmd.Dir = filepath.Join("..", "..")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if len(flags) > 0 {
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=1") // the race detector wants it
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s: %w\n%s", name, err, out)
-	}
-	return nil
-}
-
-// link makes a program known by the names that scripts and evenkeel call it.
-func link(dir, program string) error {
-	for _, name := range []string{"kubectl", "evenkeel-kubectl"} {
-		if name == program {
-			continue
-		}
-		if err := os.Symlink(program, filepath.Join(dir, name)); err != nil && !os.IsExist(err) {
-			return err
-		}
+		return fmt.Errorf("build evenkeel: %w\n%s", err, out)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package kubectl
 
 import (
 	"runtime/debug"

@@ -1,9 +1,5 @@
-// Evenkeel-kubectl is kubectl, the real one, as `evenkeel kubectl` runs it.
-//
-// It is a program of its own because Go initialises every package that is
-// linked into a binary, and kubectl's would cost the server a part of its start
-// and of its memory: docs/adr/0009-kubectl-inside.md has the numbers.
-package main
+// Package kubectl is the real kubectl, inside evenkeel.
+package kubectl
 
 import (
 	"flag"
@@ -14,12 +10,16 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubectl/pkg/cmd"
 	"k8s.io/kubectl/pkg/cmd/util"
+
+	_ "github.com/even-keel/evenkeel/cli/kubectl/language"
 )
 
-// main does what kubectl's own does, without k8s.io/component-base/cli, which
-// brings OpenTelemetry along.
-func main() {
+// Main runs kubectl with arguments on the streams of the process, and exits if it
+// fails. It does what kubectl's own main does, without k8s.io/component-base/cli,
+// which brings OpenTelemetry along.
+func Main(args []string) {
 	setVersion()
+	os.Args = append([]string{"kubectl"}, args...) // also the name it tells servers
 	logging := flag.NewFlagSet("logging", flag.ContinueOnError)
 	klog.InitFlags(logging)
 	_ = logging.Set("v", cmd.GetLogVerbosity(os.Args)) // for what is logged before flags are parsed
