@@ -15,9 +15,6 @@ import (
 	"github.com/even-keel/evenkeel/server/rest"
 )
 
-// bodyWithin is how long a client may take to send a request.
-const bodyWithin = time.Minute
-
 // handler returns what answers all requests. Watches end with their context.
 func (s *Server) handler(watches context.Context) http.Handler {
 	g := newGate(s.config.Limits)
@@ -47,7 +44,7 @@ func (s *Server) handler(watches context.Context) http.Handler {
 			defer context.AfterFunc(watches, cancel)()
 			r = r.WithContext(ctx)
 		} else {
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyWithin))
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.config.Limits.BodyWithin))
 		}
 		if r = s.admit(m, r, info); r != nil {
 			routes(m, r)

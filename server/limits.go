@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 )
 
 // Limits bound what clients can take of the server.
@@ -12,6 +13,8 @@ type Limits struct {
 	InFlight int
 	// WatchesPerClient is how many watches one address may hold.
 	WatchesPerClient int
+	// BodyWithin is how long a client may take to send a request.
+	BodyWithin time.Duration
 }
 
 func (l Limits) withDefaults() Limits {
@@ -20,6 +23,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.WatchesPerClient == 0 {
 		l.WatchesPerClient = 20_000
+	}
+	if l.BodyWithin == 0 {
+		l.BodyWithin = time.Minute
 	}
 	return l
 }

@@ -131,6 +131,27 @@ func TestSlowHeadersAreCut(t *testing.T) {
 	}
 }
 
+// So is one that never ends its body.
+func TestSlowBodiesAreRefused(t *testing.T) {
+	r := start(t, memoryStore(t), func(c *server.Config) { c.Limits.BodyWithin = 50 * time.Millisecond })
+	conn, err := net.Dial("tcp", r.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := io.WriteString(conn, "POST "+configMaps+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+master+"\r\nContent-Length: 100\r\n\r\n{"); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+	answer, err := io.ReadAll(conn) // ends when the server closes
+	if err != nil {
+		t.Fatalf("the connection was not cut: %v", err)
+	}
+	if !strings.HasPrefix(string(answer), "HTTP/1.1 408") || !strings.Contains(string(answer), `"reason":"Timeout"`) {
+		t.Errorf("answered %q", answer)
+	}
+}
+
 func TestAPanicIsAnAnswerAndALogLine(t *testing.T) {
 	store := &slowStore{Store: memoryStore(t)}
 	r := start(t, store, nil)

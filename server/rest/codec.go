@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -42,6 +43,9 @@ func newCodec(scheme *runtime.Scheme) *codec {
 // readBody reads a request's body, up to what is allowed.
 func readBody(r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, routingError(http.StatusRequestTimeout, metav1.StatusReasonTimeout, "the request's body was not sent in time")
+	}
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("reading the request's body: %v", err))
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,6 +26,31 @@ import (
 // Pod and a Deployment in it.
 func newAPI(t testing.TB) *rest.API {
 	t.Helper()
+	api, _ := newAPIAt(t, time.Now())
+	return api
+}
+
+// clock is a time that tests set.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) Add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+func newAPIAt(t testing.TB, now time.Time) (*rest.API, *clock) {
+	t.Helper()
+	at := &clock{now: now}
 	store, err := embedded.Open(embedded.Options{Memory: true})
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +69,7 @@ func newAPI(t testing.TB) *rest.API {
 			t.Error(err)
 		}
 	})
-	api := rest.New(rest.Config{Store: store, Hub: hub, Kinds: kinds.All(), Scheme: kinds.Scheme(), Address: "127.0.0.1:6443"})
+	api := rest.New(rest.Config{Store: store, Hub: hub, Kinds: kinds.All(), Scheme: kinds.Scheme(), Address: "127.0.0.1:6443", Now: at.Now})
 	for path, body := range map[string]string{
 		"/api/v1/namespaces": `{"metadata":{"name":"default"}}`,
 	} {
@@ -52,7 +78,7 @@ func newAPI(t testing.TB) *rest.API {
 	mustCreate(t, api, maps, `{"metadata":{"name":"a","labels":{"app":"x"}},"data":{"a":"1"}}`)
 	mustCreate(t, api, "/api/v1/namespaces/default/pods", podJSON)
 	mustCreate(t, api, deployments, deploymentJSON)
-	return api
+	return api, at
 }
 
 const (

@@ -14,11 +14,10 @@ import (
 // folder that they are in. The folder is kept, for go links nothing that is
 // there and current. With the race detector on, the server is under it too.
 func buildPrograms() (string, error) {
-	cache, err := os.UserCacheDir()
+	dir, err := filepath.Abs(filepath.Join("..", "..", "bin", "test-kubectl"))
 	if err != nil {
-		cache = os.TempDir()
+		return "", err
 	}
-	dir := filepath.Join(cache, "evenkeel", "test-kubectl")
 	if err := build(dir); err != nil {
 		return "", err
 	}
