@@ -1,0 +1,219 @@
+package cache
+
+import "slices"
+
+// Batch is a list of changes that a store applies at once. The zero Batch is
+// empty and ready; it is the writer's own until it is applied.
+type Batch[T Object] struct {
+	ops      []op[T]
+	replace  bool
+	revision Revision
+}
+
+// op sets obj, or deletes key. The entry is what the store makes of obj.
+type op[T Object] struct {
+	set   bool
+	obj   T
+	key   Key
+	entry *entry
+}
+
+// Set stores an object under its key. The store owns the object from then on:
+// it drops and shares parts of it, and hands it to readers.
+func (b *Batch[T]) Set(obj T) {
+	b.ops = append(b.ops, op[T]{set: true, obj: obj})
+}
+
+// Delete takes out the object of a key, if there is one.
+func (b *Batch[T]) Delete(k Key) {
+	b.ops = append(b.ops, op[T]{key: k})
+}
+
+// Replace makes these objects the whole state, and forgets the changes that the
+// batch had before. Of two objects with one key the later one stays.
+func (b *Batch[T]) Replace(objs []T) {
+	b.ops, b.replace = make([]op[T], 0, len(objs)), true
+	for _, obj := range objs {
+		b.Set(obj)
+	}
+}
+
+// Complete says up to which revision the state is complete once the batch is
+// applied: that of the list, of the last event, or of a bookmark.
+func (b *Batch[T]) Complete(r Revision) { b.revision = r }
+
+// Change is what became of one object: set, replaced or deleted. Old or New
+// does not exist where there was, or is, no object.
+type Change[T Object] struct {
+	Old, New Entry[T]
+}
+
+// Key returns the name of the object that changed.
+func (c Change[T]) Key() Key {
+	if c.New.Exists() {
+		return c.New.Key()
+	}
+	return c.Old.Key()
+}
+
+// Recreated reports whether the object is another one of the same name: a
+// delete and a create, of which only the result was seen.
+func (c Change[T]) Recreated() bool {
+	return c.Old.Exists() && c.New.Exists() && c.Old.UID() != c.New.UID()
+}
+
+// Apply makes all changes of a batch visible at once, and returns what they
+// changed: in the order of the batch, or of the keys if it replaces the state.
+// An object that a replace brings in the revision that is stored already is no
+// change. The batch must not be used again.
+func (s *Store[T]) Apply(b *Batch[T]) []Change[T] {
+	for i := range b.ops {
+		if b.ops[i].set {
+			s.prepare(&b.ops[i])
+		}
+	}
+	s.freeze(b.ops)
+	for !s.tryApply(b) { // an index came in between
+	}
+	return s.finishApply(b)
+}
+
+// tryApply indexes the objects and takes the turn, unless there are other
+// indexes by then. Index functions are the user's: none runs in a writer's turn.
+func (s *Store[T]) tryApply(b *Batch[T]) bool {
+	now := s.current()
+	for _, op := range b.ops {
+		if op.set {
+			old, _ := now.objects.get(keyProbe[*entry](op.key))
+			op.entry.ident = identOf(op.key, op.obj, now.indexes, old)
+		}
+	}
+	s.turn.Lock()
+	if len(s.current().indexes) != len(now.indexes) {
+		s.turn.Unlock()
+		return false
+	}
+	return true
+}
+
+// finishApply ends the turn that tryApply took.
+func (s *Store[T]) finishApply(b *Batch[T]) []Change[T] {
+	defer s.turn.Unlock()
+	d := newDraft(s.current())
+	if b.revision != "" {
+		d.revision = b.revision
+	}
+	changes := make([]Change[T], 0, len(b.ops))
+	report := func(old, new *entry) {
+		changes = append(changes, Change[T]{Entry[T]{old, s.opts.Compact}, Entry[T]{new, s.opts.Compact}})
+		s.noteMutationLocked(old)
+	}
+	if b.replace {
+		d.replaceAll(lastOfEach(b.ops), report)
+	} else {
+		applyOps(d, b.ops, report)
+	}
+	s.group.Load().publish(&s.member, &d.root)
+	return changes
+}
+
+// applyOps puts what is set and removes what is deleted, one after the other.
+func applyOps[T Object](d *draft, ops []op[T], report func(old, new *entry)) {
+	for _, op := range ops {
+		if op.set {
+			report(d.put(op.entry), op.entry)
+		} else if old := d.remove(op.key); old != nil {
+			report(old, nil)
+		}
+	}
+}
+
+// lastOfEach returns the entries that are left of a list of changes, by key.
+func lastOfEach[T Object](ops []op[T]) []*entry {
+	slices.SortStableFunc(ops, func(a, b op[T]) int { return compareKeys(a.key, b.key) })
+	entries := make([]*entry, 0, len(ops))
+	for i, op := range ops {
+		last := i+1 == len(ops) || ops[i+1].key != op.key
+		if last && op.set {
+			entries = append(entries, op.entry)
+		}
+	}
+	return entries
+}
+
+// replaceAll makes these entries, which are ordered, the whole state.
+func (d *draft) replaceAll(entries []*entry, report func(old, new *entry)) {
+	rest := entries
+	d.objects.ascend(nil, func(old *entry) bool {
+		for len(rest) > 0 && compareKeys(rest[0].key, old.key) < 0 {
+			report(nil, rest[0])
+			rest = rest[1:]
+		}
+		switch {
+		case len(rest) == 0 || rest[0].key != old.key:
+			report(old, nil)
+			return true
+		case sameRevision(old, rest[0]):
+			rest[0] = old
+		default:
+			report(old, rest[0])
+		}
+		rest = rest[1:]
+		return true
+	})
+	for _, e := range rest {
+		report(nil, e)
+	}
+	d.rebuild(entries)
+}
+
+func sameRevision(a, b *entry) bool {
+	return a.revision() != "" && a.revision() == b.revision() && a.uid() == b.uid()
+}
+
+// prepare makes the entry of an object that is set, all but its terms.
+func (s *Store[T]) prepare(o *op[T]) {
+	if s.opts.Transform != nil {
+		o.obj = s.opts.Transform(o.obj)
+	}
+	if !s.opts.AsIs && !s.opts.KeepManagedFields && len(o.obj.GetManagedFields()) > 0 {
+		o.obj.SetManagedFields(nil)
+	}
+	o.key = KeyOf(o.obj)
+	o.entry = &entry{obj: o.obj}
+	if s.bodies == nil {
+		s.keepHot(o)
+		o.key = KeyOf(o.obj) // whose namespace is shared now
+	}
+}
+
+// keepHot makes an object ready to be shared.
+func (s *Store[T]) keepHot(o *op[T]) {
+	switch {
+	case s.opts.AsIs:
+		if sized, ok := Object(o.obj).(interface{ Size() int }); ok {
+			o.entry.bytes = sized.Size()
+		}
+	case s.opts.DetectMutations:
+		// Parts that are shared would have no single culprit.
+		o.entry.bytes = s.opts.Interner.Strings(o.obj)
+	default:
+		o.entry.bytes = s.share(o)
+	}
+	if s.opts.DetectMutations {
+		o.entry.watch = &watched{copy: o.obj.DeepCopyObject()}
+	}
+}
+
+// share returns how many bytes an object takes that it has not in common with
+// another, once it has them in common.
+func (s *Store[T]) share(o *op[T]) int {
+	old, _ := s.current().objects.get(keyProbe[*entry](o.key))
+	switch {
+	case old == nil || old.obj == nil:
+		return s.opts.Interner.Share(o.obj)
+	case old.obj == Object(o.obj): // readers have it
+		return old.bytes
+	}
+	return max(0, old.bytes+s.opts.Interner.shareWith(old.obj, o.obj))
+}

@@ -1,0 +1,101 @@
+package cache
+
+import (
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// plan says where in the memory of a type there is something to share.
+type plan struct {
+	of     reflect.Type
+	size   uintptr
+	steps  []planStep
+	opaque bool // it has a state of its own, so that two must not become one
+}
+
+// planStep is one such place. Maps whose keys are some kind of string are read
+// as maps of plain strings: named strings are laid out and hashed alike.
+type planStep struct {
+	kind   stepKind
+	offset uintptr
+	plan   *plan // of what a pointer or slice points to
+}
+
+type stepKind uint8
+
+const (
+	stringStep stepKind = iota
+	pointerStep
+	sliceStep
+	stringMapStep
+	quantityMapStep
+	quantityStep
+)
+
+var (
+	quantityType = reflect.TypeFor[resource.Quantity]()
+	metaType     = reflect.TypeFor[metav1.ObjectMeta]()
+
+	// plainTypes hide their fields, but are plain values all the same.
+	plainTypes = map[reflect.Type]bool{
+		reflect.TypeFor[metav1.Time]():      true,
+		reflect.TypeFor[metav1.MicroTime](): true,
+		reflect.TypeFor[time.Time]():        true,
+	}
+)
+
+// unique are fields of metadata that no two objects have in common: looking them
+// up would only push out what can be shared.
+var unique = map[string]bool{"Name": true, "UID": true, "ResourceVersion": true}
+
+func (in *Interner) planOf(t reflect.Type) *plan {
+	if p := in.plans[t]; p != nil {
+		return p
+	}
+	p := &plan{of: t, size: t.Size()}
+	in.plans[t] = p // before its fields: types may hold themselves
+	in.addSteps(p, t, 0)
+	return p
+}
+
+// addSteps adds what is to be done for a value of type t at an offset. Types
+// that it does not know are left alone.
+func (in *Interner) addSteps(p *plan, t reflect.Type, offset uintptr) {
+	add := func(kind stepKind, to *plan) { p.steps = append(p.steps, planStep{kind, offset, to}) }
+	switch {
+	case t == quantityType:
+		add(quantityStep, nil)
+		return
+	case plainTypes[t]:
+		return
+	}
+	switch t.Kind() {
+	case reflect.String:
+		add(stringStep, nil)
+	case reflect.Pointer:
+		add(pointerStep, in.planOf(t.Elem()))
+	case reflect.Slice:
+		add(sliceStep, in.planOf(t.Elem()))
+	case reflect.Map:
+		switch {
+		case t.Key().Kind() != reflect.String:
+		case t.Elem().Kind() == reflect.String:
+			add(stringMapStep, nil)
+		case t.Elem() == quantityType:
+			add(quantityMapStep, nil)
+		}
+	case reflect.Chan, reflect.Func, reflect.UnsafePointer:
+		p.opaque = true
+	case reflect.Struct:
+		for i := range t.NumField() {
+			f := t.Field(i)
+			p.opaque = p.opaque || !f.IsExported()
+			if t != metaType || !unique[f.Name] {
+				in.addSteps(p, f.Type, offset+f.Offset)
+			}
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package workqueue
+
+import (
+	"iter"
+	"slices"
+	"time"
+)
+
+// Stats are the figures of a queue at one moment. Each names the metric of
+// client-go that it stands for.
+type Stats struct {
+	// Ready is what Get could hand out, Running what workers have, and Delayed
+	// what is not yet due. A key can run and be delayed at once.
+	Ready, Running, Delayed int
+	// Depth is Ready and the keys that run and were added again:
+	// workqueue_depth.
+	Depth int
+	// Adds counts keys that became ready: workqueue_adds_total.
+	Adds uint64
+	// Retries counts retries and delayed adds: workqueue_retries_total.
+	Retries uint64
+	// Dropped counts keys dropped at the retry limit.
+	Dropped uint64
+	// LostCauses counts causes that found no room.
+	LostCauses uint64
+	// OldestReady is for how long the key at the front has been ready.
+	OldestReady time.Duration
+	// Unfinished is for how long all running keys together have been with their
+	// workers: workqueue_unfinished_work_seconds.
+	Unfinished time.Duration
+	// LongestRunning is the greatest part of that:
+	// workqueue_longest_running_processor_seconds.
+	LongestRunning time.Duration
+	// QueueTime is how long keys were ready before they were handed out:
+	// workqueue_queue_duration_seconds.
+	QueueTime Histogram
+	// WorkTime is how long workers had them: workqueue_work_duration_seconds.
+	WorkTime Histogram
+}
+
+// buckets is how many bounds a histogram has: 10 ns, and ten times the one
+// before up to 1,000 s.
+const buckets = 12
+
+// Histogram counts durations.
+type Histogram struct {
+	Count uint64
+	Sum   time.Duration
+	// counts are by the bound that a duration does not pass; the last are those
+	// that pass all.
+	counts [buckets + 1]uint64
+}
+
+// Buckets yields each upper bound with how many durations do not pass it, as
+// Prometheus counts them.
+func (h Histogram) Buckets() iter.Seq2[time.Duration, uint64] {
+	return func(yield func(time.Duration, uint64) bool) {
+		bound, total := 10*time.Nanosecond, uint64(0)
+		for _, n := range h.counts[:buckets] {
+			total += n
+			if !yield(bound, total) {
+				return
+			}
+			bound *= 10
+		}
+	}
+}
+
+func (h *Histogram) observe(d time.Duration) {
+	h.Count++
+	h.Sum += d
+	i := 0
+	for bound := 10 * time.Nanosecond; i < buckets && d > bound; i++ {
+		bound *= 10
+	}
+	h.counts[i]++
+}
+
+// counts are what a queue counts as it goes.
+type counts struct {
+	depth                              int
+	adds, retries, dropped, lostCauses uint64
+	startSum                           time.Duration // of all that runs
+	queueTime, workTime                Histogram
+}
+
+// begin counts that a key that has waited is handed out.
+func (c *counts) begin(waited, now time.Duration) {
+	c.depth--
+	c.startSum += now
+	c.queueTime.observe(waited)
+}
+
+func (c *counts) end(started, now time.Duration) {
+	c.startSum -= started
+	c.workTime.observe(max(now-started, 0))
+}
+
+// Stats returns the queue's figures; it takes constant time.
+func (q *Queue[K]) Stats() Stats {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.now()
+	s := Stats{
+		Ready: q.order.len(), Running: q.running.n, Delayed: len(q.held), Depth: q.counts.depth,
+		Adds: q.counts.adds, Retries: q.counts.retries,
+		Dropped: q.counts.dropped, LostCauses: q.counts.lostCauses,
+		Unfinished: time.Duration(q.running.n)*now - q.counts.startSum,
+		QueueTime:  q.counts.queueTime, WorkTime: q.counts.workTime,
+	}
+	if e := q.order.age.front; e != nil {
+		s.OldestReady = now - e.queued
+	}
+	if e := q.running.front; e != nil {
+		s.LongestRunning = now - e.started
+	}
+	return s
+}
+
+// Status is what a queue knows of one key.
+type Status[K comparable] struct {
+	Key   K
+	Group string
+	// Running says that a worker has the key, since Started.
+	Running bool
+	Started time.Time
+	// Ready says that the key is to be handed out, and is since Queued.
+	Ready  bool
+	Queued time.Time
+	// Due is when a delayed key will be ready; zero if it is not delayed.
+	Due time.Time
+	// Priority, Causes and LostCauses are those of the turn it waits for.
+	Priority   int
+	Causes     []Cause
+	LostCauses int
+	Retries    int
+}
+
+// Snapshot returns what the queue holds, limit keys at most: those that run,
+// the longest-running first, then those that are ready by age, then the delayed
+// in no order. Keys of which only the retries are known are left out.
+func (q *Queue[K]) Snapshot(limit int) []Status[K] {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var all []Status[K]
+	for e := q.running.front; e != nil && len(all) < limit; e = e.links[byAge].next {
+		all = append(all, q.statusLocked(e))
+	}
+	for e := q.order.age.front; e != nil && len(all) < limit; e = e.links[byAge].next {
+		all = append(all, q.statusLocked(e))
+	}
+	for _, e := range q.held {
+		if !e.running && len(all) < limit {
+			all = append(all, q.statusLocked(e))
+		}
+	}
+	return all
+}
+
+func (q *Queue[K]) statusLocked(e *entry[K]) Status[K] {
+	s := Status[K]{
+		Key: e.key, Group: e.group, Running: e.running, Ready: e.pending == ready,
+		Causes: slices.Clone(e.causes), LostCauses: int(e.lost), Retries: int(e.retries),
+	}
+	if e.running {
+		s.Started = q.start.Add(e.started)
+	}
+	if e.pending != idle {
+		s.Priority = e.priority
+	}
+	if e.pending == ready {
+		s.Queued = q.start.Add(e.queued)
+	}
+	if e.pending == held {
+		s.Due = q.start.Add(e.delay.due())
+	}
+	return s
+}
