@@ -54,7 +54,8 @@ func entries() []entry {
 		{row("list ConfigMaps, protobuf", figure.MBPerSecond, ten), lists(configMap(1000), protoType)},
 		{row("list Pods, JSON", figure.MBPerSecond, ten), lists(pod(0), jsonType)},
 		{row("list Pods, protobuf", figure.MBPerSecond, ten), lists(pod(0), protoType)},
-		{row("watch fan-out", figure.EventsPerS, ten), fanOut(cm)},
+		{row("watch fan-out, HTTP/2", figure.EventsPerS, ten), fanOut(cm, http2, watch2)},
+		{row("watch fan-out, HTTP/1.1", figure.EventsPerS, figure.Target{}), fanOut(cm, http1, watch1)},
 	}
 }
 
@@ -184,7 +185,7 @@ func (b *bench) restart(ctx context.Context, s system, i *instance, dir string) 
 	}
 	defer again.family.kill()
 	b.add(s, rowRestart, sample)
-	c, err := dial(ctx, again, 1, clientBuffer)
+	c, err := dial(ctx, again, 1, clientBuffer, http1)
 	if err != nil {
 		return err
 	}

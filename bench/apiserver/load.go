@@ -28,10 +28,12 @@ const (
 	listBuffer   = 256 << 10
 )
 
-func dial(ctx context.Context, i *instance, n, buffer int) (clients, error) {
+func dial(ctx context.Context, i *instance, n, buffer int, protocol string) (clients, error) {
 	var c clients
+	config := i.client.Clone()
+	config.NextProtos = []string{protocol}
 	for range n {
-		conn, err := lean.Dial(ctx, i.address, i.client, buffer)
+		conn, err := lean.Dial(ctx, i.address, config, buffer)
 		if err != nil {
 			c.close()
 			return nil, err

@@ -51,6 +51,9 @@ func pod(n int) kind {
 }
 
 const (
+	http1 = "http/1.1"
+	http2 = "h2"
+
 	jsonType  = "application/json"
 	protoType = "application/vnd.kubernetes.protobuf"
 )

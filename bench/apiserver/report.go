@@ -87,7 +87,7 @@ func (r *report) page() (string, error) {
 	err := template.Must(template.New("").Parse(pageText)).Execute(&out, map[string]any{
 		"Tables": r.tables(), "Rounds": r.rounds, "Clients": r.sizes.clients, "Creates": r.sizes.creates,
 		"Updates": r.sizes.updates, "Reading": r.sizes.reading, "Listed": r.sizes.listed,
-		"Watchers": r.sizes.watchers, "Changes": r.sizes.changes, "Window": window, "ReadEvery": readEvery,
+		"Watchers": r.sizes.watchers, "Changes": r.sizes.changes, "Window": window,
 	})
 	return out.String(), err
 }

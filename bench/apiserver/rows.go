@@ -46,7 +46,7 @@ type stage struct {
 }
 
 func newStage(ctx context.Context, i *instance, s sizes, cores int) (*stage, error) {
-	c, err := dial(ctx, i, s.clients, clientBuffer)
+	c, err := dial(ctx, i, s.clients, clientBuffer, http1)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func lists(k kind, accept string) load {
 		if err := s.ensure(ctx, k, inLists, s.sizes.listed); err != nil {
 			return figure.Sample{}, err
 		}
-		readers, err := dial(ctx, s.instance, s.sizes.clients, listBuffer)
+		readers, err := dial(ctx, s.instance, s.sizes.clients, listBuffer, http1)
 		if err != nil {
 			return figure.Sample{}, err
 		}

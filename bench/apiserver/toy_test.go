@@ -29,7 +29,9 @@ type toy struct {
 
 func newToy(t *testing.T) *toy {
 	toy := &toy{objects: map[string]string{}, watchers: map[chan string]string{}}
-	toy.server = httptest.NewTLSServer(toy)
+	toy.server = httptest.NewUnstartedServer(toy)
+	toy.server.EnableHTTP2 = true
+	toy.server.StartTLS()
 	t.Cleanup(func() {
 		toy.server.CloseClientConnections()
 		toy.server.Close()

@@ -278,3 +278,64 @@ func TestWhatIsNoHTTPIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestStream2(t *testing.T) {
+	more := make(chan string)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor != 2 || r.URL.String() != "/watch?a=b" || r.Header.Get("Accept") != "text/x" {
+			t.Errorf("%s %s, accepts %q", r.Proto, r.URL, r.Header.Get("Accept"))
+		}
+		w.WriteHeader(200)
+		for text := range more {
+			_, _ = io.WriteString(w, text)
+			_ = http.NewResponseController(w).Flush()
+		}
+	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	defer s.Close()
+	c, err := Dial(t.Context(), s.Listener.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}, 4<<10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	go func() { more <- "a\n" }()
+	stream, err := c.Stream2("/watch?a=b", "text/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := 1
+	go func() {
+		for i := range 100 {
+			more <- strings.Repeat("x", i*997) + "\nb\n"
+		}
+		close(more)
+	}()
+	sent += 200
+	got := 0
+	for err == nil {
+		var n int
+		n, err = stream.Lines()
+		got += n
+	}
+	if !errors.Is(err, io.EOF) || got != sent {
+		t.Errorf("got %d lines of %d: %v", got, sent, err)
+	}
+}
+
+func TestStream2Refused(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	defer s.Close()
+	for _, protocol := range []string{"h2", "http/1.1"} {
+		c, err := Dial(t.Context(), s.Listener.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{protocol}}, 4<<10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Stream2("/", "x"); !errors.Is(err, ErrProtocol) {
+			t.Errorf("%s: %v", protocol, err)
+		}
+		_ = c.Close()
+	}
+}
