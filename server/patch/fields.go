@@ -1,6 +1,8 @@
 package patch
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -8,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -152,6 +155,9 @@ func (f *Fields) update(live, obj runtime.Object, manager string) (err error) {
 			return err
 		}
 	}
+	if f.keep(live, obj, manager) {
+		return nil
+	}
 	dropForeign(live, obj)
 	known := times(live, obj)
 	if _, err := f.library.Update(live, obj, manager); err != nil {
@@ -165,30 +171,66 @@ func (f *Fields) update(live, obj runtime.Object, manager string) (err error) {
 // result. It reports false, and changes nothing, if it cannot.
 func (f *Fields) create(obj runtime.Object, manager string) bool {
 	accessor, err := meta.Accessor(obj)
-	if err != nil || f.shape == nil || len(accessor.GetManagedFields()) > 0 {
+	if err != nil || len(accessor.GetManagedFields()) > 0 {
 		return false
 	}
-	v := reflect.ValueOf(obj)
-	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Type() != f.shape.goType {
-		return false
-	}
-	set, err := f.shape.added(v.Elem(), f.mask)
-	if err != nil {
+	set, ok := f.fieldsOf(obj)
+	if !ok {
 		return false
 	}
 	if set == nil {
 		accessor.SetManagedFields(nil)
 		return true
 	}
-	if manager == "" {
-		manager = "unknown"
-	}
 	now := f.now()
 	accessor.SetManagedFields([]metav1.ManagedFieldsEntry{{
-		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate,
+		Manager: nameOf(manager), Operation: metav1.ManagedFieldsOperationUpdate,
 		APIVersion: f.endpoint.Kind.GroupVersion().String(), Subresource: f.endpoint.Subresource,
 		Time: &now, FieldsType: "FieldsV1", FieldsV1: set,
 	}})
+	return true
+}
+
+// fieldsOf returns all fields of an object, nil if it has none, and false if it
+// cannot tell.
+func (f *Fields) fieldsOf(obj runtime.Object) (*metav1.FieldsV1, bool) {
+	v := reflect.ValueOf(obj)
+	if f.shape == nil || v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Type() != f.shape.goType {
+		return nil, false
+	}
+	set, err := f.shape.added(v.Elem(), f.mask)
+	return set, err == nil
+}
+
+func nameOf(manager string) string { return cmp.Or(manager, "unknown") }
+
+// keep does Update's work without the library, with the same result, where the
+// manager is the only one and has just the fields of the changed object: then it
+// still has. It reports false, and changes nothing, if that is not so.
+func (f *Fields) keep(live, obj runtime.Object, manager string) bool {
+	was, err := meta.Accessor(live)
+	if err != nil || len(was.GetManagedFields()) != 1 {
+		return false
+	}
+	is, err := meta.Accessor(obj)
+	if err != nil {
+		return false
+	}
+	entry := was.GetManagedFields()[0]
+	if entry.Manager != nameOf(manager) || entry.Operation != metav1.ManagedFieldsOperationUpdate ||
+		entry.APIVersion != f.endpoint.Kind.GroupVersion().String() || entry.Subresource != f.endpoint.Subresource || entry.FieldsV1 == nil {
+		return false
+	}
+	if sent := is.GetManagedFields(); len(sent) > 0 && !equality.Semantic.DeepEqual(sent, was.GetManagedFields()) {
+		return false
+	}
+	set, ok := f.fieldsOf(obj)
+	if !ok || set == nil || !bytes.Equal(set.Raw, entry.FieldsV1.Raw) {
+		return false
+	}
+	now := f.now()
+	entry.Time = &now
+	is.SetManagedFields([]metav1.ManagedFieldsEntry{entry})
 	return true
 }
 
