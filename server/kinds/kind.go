@@ -40,6 +40,8 @@ type Kind struct {
 	// ValidName returns what is wrong with a name; prefix says that it is a
 	// generateName. Nil wants a DNS subdomain.
 	ValidName func(name string, prefix bool) []string
+	// Deprecated is a warning that every answer carries.
+	Deprecated string
 
 	// HasStatus: the kind has the status subresource, its main endpoint ignores
 	// the field Status and its status endpoint everything else.

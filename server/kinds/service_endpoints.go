@@ -19,7 +19,8 @@ func endpointsKind() *Kind {
 		GVK:      corev1.SchemeGroupVersion.WithKind("Endpoints"),
 		Resource: "endpoints", Singular: "endpoints",
 		ShortNames: []string{"ep"}, Namespaced: true, CreateOnUpdate: true,
-		New: newOf[corev1.Endpoints], NewList: newOf[corev1.EndpointsList],
+		Deprecated: "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+		New:        newOf[corev1.Endpoints], NewList: newOf[corev1.EndpointsList],
 		Default: each(func(e *corev1.Endpoints) {
 			for _, s := range e.Subsets {
 				for i := range s.Ports {

@@ -58,6 +58,9 @@ func (c *call) serve() error {
 		return errNoSuchResource()
 	}
 	c.res = res
+	if res.kind.Deprecated != "" {
+		c.warn(res.kind.Deprecated)
+	}
 	if err := c.checkScope(); err != nil {
 		return err
 	}

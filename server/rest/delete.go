@@ -36,6 +36,9 @@ func (c *call) deleteOptions() (metav1.DeleteOptions, error) {
 	if dryRun := c.query["dryRun"]; len(o.DryRun) == 0 && len(dryRun) > 0 {
 		o.DryRun = dryRun
 	}
+	if c.res.storage == "jobs.batch" && o.PropagationPolicy == nil && o.OrphanDependents == nil {
+		c.warn("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning")
+	}
 	return o, invalidOptions("DeleteOptions", metav1validation.ValidateDeleteOptions(&o))
 }
 

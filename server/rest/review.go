@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/even-keel/evenkeel/server/auth"
 )
@@ -48,8 +49,8 @@ func (c *call) review() error {
 	}
 	rules := c.res.rules()
 	if rules.validate != nil {
-		if err := c.res.invalid("", rules.validate(obj)); err != nil {
-			return err
+		if errs := rules.validate(obj); len(errs) > 0 { // as in the real server, without its kind
+			return apierrors.NewInvalid(schema.GroupKind{Group: c.res.gvk.Group}, "", errs)
 		}
 	}
 	if err := c.judge(obj); err != nil {
@@ -62,7 +63,7 @@ func (c *call) judge(obj runtime.Object) error {
 	user := auth.UserOf(c.ctx())
 	switch r := obj.(type) {
 	case *authenticationv1.SelfSubjectReview:
-		r.CreationTimestamp = metav1.NewTime(c.api.now())
+		r.ObjectMeta = metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(c.api.now())}
 		r.Status.UserInfo = userInfo(user)
 		return nil
 	case *authenticationv1.TokenReview:

@@ -99,12 +99,20 @@ func (c *call) serveSide(sub string, merge func(wanted, old runtime.Object) runt
 
 // decodeInto reads the request's body as a kind that is not stored.
 func (c *call) decodeInto(gvk schema.GroupVersionKind, into runtime.Object) error {
+	return c.decodeStrictly(gvk, into, intent{fieldValidation: metav1.FieldValidationIgnore})
+}
+
+// decodeStrictly does so, and tells of what is not part of the kind.
+func (c *call) decodeStrictly(gvk schema.GroupVersionKind, into runtime.Object, in intent) error {
 	body, err := readBody(c.r)
 	if err != nil {
 		return err
 	}
-	_, _, err = c.api.codec.decode(contentType(c.r), body, gvk, into)
-	return err
+	_, strict, err := c.api.codec.decode(contentType(c.r), body, gvk, into)
+	if err != nil {
+		return err
+	}
+	return c.handleStrict(strict, in)
 }
 
 // bind puts a pod on a node. The pod is named by the path or, where a binding is
@@ -115,7 +123,8 @@ func (c *call) bind() error {
 		return err
 	}
 	var b corev1.Binding
-	if err := c.decodeInto(corev1.SchemeGroupVersion.WithKind("Binding"), &b); err != nil {
+	in := c.intent(o.DryRun, o.FieldManager, o.FieldValidation)
+	if err := c.decodeStrictly(corev1.SchemeGroupVersion.WithKind("Binding"), &b, in); err != nil {
 		return err
 	}
 	if c.target.name == "" {
@@ -130,7 +139,6 @@ func (c *call) bind() error {
 	case b.Target.Name == "":
 		return field.Required(target.Child("name"), "")
 	}
-	in := c.intent(o.DryRun, o.FieldManager, "")
 	return c.change(change{
 		intent: in, subresource: "binding", lenient: true, untracked: true,
 		make:   func(old runtime.Object) (runtime.Object, error) { return c.bound(old.(*corev1.Pod), b) },
