@@ -152,6 +152,13 @@ func TestScaleDryRunAnswersWithAScale(t *testing.T) {
 	})
 }
 
+func TestReviewsAreNoTables(t *testing.T) {
+	play(t, start(t, memoryStore(t), nil), map[string]step{
+		"access": {"POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", `{"spec":{"nonResourceAttributes":{"path":"/","verb":"get"}}}`,
+			accept("application/json" + asTable), 406, "only the following media types are accepted", [2]string{}},
+	})
+}
+
 func TestListOptions(t *testing.T) {
 	r := withConfigMap(t)
 	r.do("POST", configMaps, `{"metadata":{"name":"b"}}`)

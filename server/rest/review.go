@@ -34,6 +34,9 @@ func userInfo(u auth.User) authenticationv1.UserInfo {
 // review answers a question about who is who, and may do what. Nothing is
 // stored.
 func (c *call) review() error {
+	if c.out.as == "Table" {
+		return notAcceptable("only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf")
+	}
 	o, err := c.createOptions()
 	if err != nil {
 		return err
