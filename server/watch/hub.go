@@ -1,9 +1,13 @@
 package watch
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/tidwall/btree"
 
 	"github.com/even-keel/evenkeel/storage"
 )
@@ -32,40 +36,59 @@ func New(store storage.Store) *Hub {
 // loadPage is how many objects are read at once when the hub is loaded.
 const loadPage = 2000
 
-// Load reads the state of the store. It must be called once, before Run.
+// Load reads the state of the store. It must be called before Run, which calls it
+// again if the store has forgotten what it has not told yet.
 func (h *Hub) Load(ctx context.Context) error {
+	states, rev, err := h.scan(ctx)
+	if err != nil {
+		return fmt.Errorf("load the state: %w", err)
+	}
+	h.mu.Lock()
+	h.start = rev
+	for name := range h.resources {
+		if states[name] == nil {
+			states[name] = &btree.Map[string, *Object]{}
+		}
+	}
+	h.mu.Unlock()
+	for name, state := range states { // before how far the hub is, as in apply
+		h.Resource(name).reset(state, rev)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.follow = h.store.Watch("", rev)
+	h.through = max(h.through, rev)
+	close(h.moved)
+	h.moved = make(chan struct{})
+	return nil
+}
+
+// scan reads all objects of the store, as they stood at one revision.
+func (h *Hub) scan(ctx context.Context) (map[string]*btree.Map[string, *Object], storage.Revision, error) {
+	states := map[string]*btree.Map[string, *Object]{}
 	r := storage.Range{Limit: loadPage}
 	for {
 		page, err := h.store.Scan(ctx, r)
 		if err != nil {
-			return fmt.Errorf("load the state: %w", err)
+			return nil, 0, err
 		}
-		if r.Revision == 0 {
-			r.Revision = page.Revision
-			h.start, h.through = page.Revision, page.Revision
-		}
+		r.Revision = cmp.Or(r.Revision, page.Revision)
 		for _, e := range page.Entries {
-			if err := h.load(e); err != nil {
-				return err
+			o, err := NewObject(e.Key, e.Value, e.Revision)
+			if err != nil {
+				return nil, 0, err
 			}
+			name, _, _, _ := splitKey(e.Key)
+			if states[name] == nil {
+				states[name] = &btree.Map[string, *Object]{}
+			}
+			states[name].Set(treeKey(o.Namespace, o.Name), o)
 		}
 		if !page.More {
-			break
+			return states, r.Revision, nil
 		}
 		r.Start = page.Next
 	}
-	h.follow = h.store.Watch("", h.start)
-	return nil
-}
-
-func (h *Hub) load(e storage.Entry) error {
-	o, err := NewObject(e.Key, e.Value, e.Revision)
-	if err != nil {
-		return fmt.Errorf("load the state: %w", err)
-	}
-	name, _, _, _ := splitKey(e.Key)
-	h.Resource(name).tree.Set(treeKey(o.Namespace, o.Name), o)
-	return nil
 }
 
 // Resource returns a resource by the name its keys begin with. One without
@@ -89,15 +112,19 @@ func (h *Hub) Resource(name string) *Resource {
 
 // Run follows the store until ctx ends, which is no error.
 func (h *Hub) Run(ctx context.Context) error {
-	defer h.follow.Close()
+	defer func() { h.follow.Close() }()
 	for {
 		batch, err := h.follow.Next(ctx)
 		if ctx.Err() != nil {
 			h.end(fmt.Errorf("the server is stopping: %w", context.Canceled))
 			return nil
 		}
-		if err == nil {
+		switch {
+		case err == nil:
 			err = h.apply(batch)
+		case errors.Is(err, storage.ErrCompacted):
+			h.follow.Close()
+			err = h.Load(ctx)
 		}
 		if err != nil {
 			err = fmt.Errorf("follow the store: %w", err)
@@ -187,7 +214,7 @@ func (h *Hub) Wait(ctx context.Context, rev storage.Revision) error {
 	asked := false
 	for {
 		h.mu.RLock()
-		through, moved, ended := h.through, h.moved, h.ended
+		through, moved, ended, follow := h.through, h.moved, h.ended, h.follow
 		h.mu.RUnlock()
 		switch {
 		case through >= rev:
@@ -195,7 +222,7 @@ func (h *Hub) Wait(ctx context.Context, rev storage.Revision) error {
 		case ended != nil:
 			return ended
 		case !asked:
-			h.follow.RequestProgress()
+			follow.RequestProgress()
 			asked = true
 		}
 		select {

@@ -253,6 +253,91 @@ func TestCompactedCursorsSaySo(t *testing.T) {
 	}
 }
 
+// late is a store whose first watcher is told of nothing before it may be.
+type late struct {
+	storage.Store
+	may chan struct{}
+}
+
+func (l *late) Watch(prefix storage.Key, after storage.Revision) storage.Watcher {
+	return &lateWatcher{l.Store.Watch(prefix, after), l.may}
+}
+
+type lateWatcher struct {
+	storage.Watcher
+	may chan struct{}
+}
+
+func (w *lateWatcher) Next(ctx context.Context) (storage.Batch, error) {
+	select {
+	case <-w.may:
+		return w.Watcher.Next(ctx)
+	case <-ctx.Done():
+		return storage.Batch{}, ctx.Err()
+	}
+}
+
+func TestAHubThatTheStoreHasLeftBehindLoadsAnew(t *testing.T) {
+	memory, err := embedded.Open(embedded.Options{Memory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := &late{memory, make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	gone, err := put(ctx, store, "pods", "a", "gone", "1", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hub := New(store)
+	if err := hub.Load(ctx); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- hub.Run(ctx) }()
+	cursor := hub.Resource("pods").Watch(hub.Through())
+	defer cursor.Close()
+
+	if _, err := store.Commit(ctx, storage.Delete(Key("pods", "a", "gone"), gone)); err != nil {
+		t.Fatal(err)
+	}
+	head, err := put(ctx, store, "pods", "a", "new", "1", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Compact(ctx, head); err != nil {
+		t.Fatal(err)
+	}
+	close(store.may)
+
+	if err := hub.Wait(ctx, head); err != nil {
+		t.Fatal(err)
+	}
+	pods := hub.Resource("pods")
+	if pods.Get("a", "gone") != nil || pods.Get("a", "new") == nil {
+		t.Errorf("gone: %v, new: %v", pods.Get("a", "gone"), pods.Get("a", "new"))
+	}
+	if _, err := cursor.Next(ctx); !errors.Is(err, storage.ErrCompacted) {
+		t.Errorf("a cursor from before: %v", err)
+	}
+	fresh := pods.Watch(head)
+	defer fresh.Close()
+	if _, err := put(ctx, store, "pods", "a", "newer", "1", 0); err != nil {
+		t.Fatal(err)
+	}
+	events, err := fresh.Next(ctx)
+	if err != nil || len(events) != 1 || events[0].Object.Name != "newer" {
+		t.Errorf("a cursor from after: %v, %v", events, err)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if err := memory.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestIdleCursorsMoveWithTheHub(t *testing.T) {
 	s := newStage(t, nil)
 	c := s.hub.Resource("pods").Watch(s.hub.Through())

@@ -44,6 +44,17 @@ func newResource(h *Hub, name string, since storage.Revision) *Resource {
 	return &Resource{hub: h, name: name, prefix: Prefix(name), since: since, rev: since}
 }
 
+// reset takes a state over from the store. What led to it is not known: cursors
+// that are behind have to ask the store, which has forgotten it.
+func (r *Resource) reset(state *btree.Map[string, *Object], rev storage.Revision) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tree = *state.Copy()
+	r.events, r.bytes = nil, 0
+	r.rev, r.since = rev, rev
+	r.bell.ring(&r.mu)
+}
+
 // treeKey orders objects as storage does: by namespace, then name.
 func treeKey(namespace, name string) string { return namespace + "/" + name }
 

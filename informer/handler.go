@@ -1,0 +1,273 @@
+package informer
+
+import (
+	"sync"
+	"time"
+
+	"github.com/even-keel/evenkeel/cache"
+	"github.com/even-keel/evenkeel/client"
+)
+
+// Registration is a handler's place in an informer.
+type Registration interface {
+	// Synced is closed once the handler has returned from the last object of its
+	// initial list: of what there was when it joined, or when the informer synced.
+	Synced() <-chan struct{}
+	HasSynced() bool
+	// Pending is how many keys the handler has yet to be told of.
+	Pending() int
+	// Remove ends the handler. It does not wait, so that handlers can call it: a
+	// call that is under way goes on, and none follows.
+	Remove()
+	// Done is closed once the handler is removed, or the informer has ended, and
+	// no call of it is under way.
+	Done() <-chan struct{}
+}
+
+// HandlerOptions say how a handler is called.
+type HandlerOptions[T client.Object] struct {
+	// Filter hides objects for which it is false: one that no longer fits is
+	// Deleted, with the state that does not fit, and one that fits at last is
+	// Added. It must be pure: it is called anew for what the handler has seen.
+	Filter func(T) bool
+	// Resync is how often every object is repeated to the handler, as a [Sync].
+	// Nothing is read from the server. Zero is never.
+	Resync time.Duration
+	// SkipUnchanged leaves out updates in which nothing but the revision and
+	// managed fields differ.
+	SkipUnchanged bool
+	// AtMost bounds how many keys a batch has; zero is all that are pending.
+	AtMost int
+}
+
+// handler calls a function with what becomes of objects.
+//
+// Invariant: of each key, the handler knows a state (or that there is none), and
+// the pending entry of the key holds that state as old and the store's as now. A
+// key has no entry if the two are the same. So there are never more entries than
+// keys that the handler or the store know, however slow the handler is.
+type handler[T client.Object] struct {
+	of     *shared[T]
+	by     *Informer[T]
+	handle func([]Delta[T])
+	opts   HandlerOptions[T]
+	synced chan struct{}
+	wake   chan struct{} // holds one
+	stop   chan struct{}
+	done   chan struct{}
+	once   sync.Once     // closes stop
+	taken  []*pending[T] // run's own
+
+	mu      sync.Mutex
+	pending map[client.Key]*pending[T]
+	ends    pending[T] // before the first and after the last
+}
+
+func newHandler[T client.Object](by *Informer[T], o HandlerOptions[T], handle func([]Delta[T])) *handler[T] {
+	h := &handler[T]{
+		of: by.of, by: by, handle: handle, opts: o,
+		synced: make(chan struct{}), wake: make(chan struct{}, 1),
+		stop: make(chan struct{}), done: make(chan struct{}),
+		pending: map[client.Key]*pending[T]{},
+	}
+	h.ends.before, h.ends.after = &h.ends, &h.ends
+	return h
+}
+
+func (h *handler[T]) Synced() <-chan struct{} { return h.synced }
+func (h *handler[T]) Done() <-chan struct{}   { return h.done }
+
+func (h *handler[T]) Remove() {
+	h.of.remove(h)
+	h.by.forget(h)
+}
+
+func (h *handler[T]) HasSynced() bool { return isClosed(h.synced) }
+
+func (h *handler[T]) Pending() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.pending)
+}
+
+// end has run return.
+func (h *handler[T]) end() { h.once.Do(func() { close(h.stop) }) }
+
+// run calls the function until end is called.
+func (h *handler[T]) run() {
+	defer close(h.done)
+	var tick <-chan time.Time
+	if h.opts.Resync > 0 {
+		t := time.NewTicker(h.opts.Resync)
+		defer t.Stop()
+		tick = t.C
+	}
+	for h.round(tick) {
+	}
+}
+
+// round hands over what there is, or waits for something.
+func (h *handler[T]) round(tick <-chan time.Time) (more bool) {
+	select {
+	case <-h.stop:
+		return false
+	case <-tick:
+		h.of.resync(h)
+		return true
+	default:
+	}
+	if h.take(); len(h.taken) > 0 {
+		h.deliver(h.taken)
+		return true
+	}
+	select {
+	case <-h.stop:
+		return false
+	case <-tick:
+		h.of.resync(h)
+	case <-h.wake:
+	}
+	return true
+}
+
+func (h *handler[T]) deliver(taken []*pending[T]) {
+	if taken[0].mark {
+		close(h.synced)
+		return
+	}
+	var out []Delta[T]
+	for _, p := range taken {
+		out = p.deltas(out, h.wants)
+	}
+	if h.opts.SkipUnchanged {
+		out = dropUnchanged(out)
+	}
+	if len(out) > 0 {
+		h.handle(out)
+	}
+}
+
+// wants is true of objects that the filter lets through.
+func (h *handler[T]) wants(e cache.Entry[T]) bool {
+	return h.opts.Filter == nil || h.opts.Filter(e.Object())
+}
+
+func dropUnchanged[T client.Object](all []Delta[T]) []Delta[T] {
+	kept := all[:0]
+	for _, d := range all {
+		if (d.Type == Updated || d.Type == Replaced) && same(d.Old(), d.Object()) {
+			continue
+		}
+		kept = append(kept, d)
+	}
+	return kept
+}
+
+// take takes out the first keys, up to a mark, or a mark.
+func (h *handler[T]) take() {
+	clear(h.taken)
+	h.taken = h.taken[:0]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for p := h.ends.after; p != &h.ends && (h.opts.AtMost == 0 || len(h.taken) < h.opts.AtMost); p = h.ends.after {
+		if p.mark && len(h.taken) > 0 {
+			return
+		}
+		h.unlinkLocked(p)
+		h.taken = append(h.taken, p)
+		if p.mark {
+			return
+		}
+	}
+}
+
+// merge adds changes to what is pending.
+func (h *handler[T]) merge(changes []change[T]) {
+	h.mu.Lock()
+	for _, c := range changes {
+		h.mergeLocked(c)
+	}
+	h.mu.Unlock()
+	h.ring()
+}
+
+func (h *handler[T]) mergeLocked(c change[T]) {
+	key := keyOf(c)
+	p := h.pending[key]
+	if p == nil {
+		p = &pending[T]{key: key, old: c.old}
+		h.linkLocked(p)
+	}
+	if p.add(c); p.moot() {
+		h.unlinkLocked(p)
+	}
+}
+
+func keyOf[T client.Object](c change[T]) client.Key {
+	if c.now.Exists() {
+		return c.now.Key()
+	}
+	return c.old.Key()
+}
+
+// begin has the handler be told of a whole state: the one that it joins at.
+func (h *handler[T]) begin(now cache.Snapshot[T]) {
+	h.mu.Lock()
+	for e := range now.Entries() {
+		h.linkLocked(&pending[T]{key: e.Key(), now: e, initial: true})
+	}
+	h.mu.Unlock()
+	h.ring()
+}
+
+// repeat has it be told again of what it knows, where nothing new is pending.
+func (h *handler[T]) repeat(now cache.Snapshot[T]) {
+	h.mu.Lock()
+	for e := range now.Entries() {
+		if h.pending[e.Key()] == nil {
+			h.linkLocked(&pending[T]{key: e.Key(), old: e, now: e, sync: true})
+		}
+	}
+	h.mu.Unlock()
+	h.ring()
+}
+
+// mark has the handler be synced once it has been told of what is pending.
+func (h *handler[T]) mark() {
+	h.mu.Lock()
+	h.linkLocked(&pending[T]{mark: true})
+	h.mu.Unlock()
+	h.ring()
+}
+
+func (h *handler[T]) ring() {
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (h *handler[T]) linkLocked(p *pending[T]) {
+	if !p.mark {
+		h.pending[p.key] = p
+	}
+	p.before, p.after = h.ends.before, &h.ends
+	p.before.after, h.ends.before = p, p
+}
+
+func (h *handler[T]) unlinkLocked(p *pending[T]) {
+	if !p.mark {
+		delete(h.pending, p.key)
+	}
+	p.before.after, p.after.before = p.after, p.before
+	p.before, p.after = nil, nil
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
