@@ -103,6 +103,10 @@ func (s *Server) Run(ctx context.Context) error {
 		Authorizer: s.config.Authorizer, ReviewToken: s.config.ReviewToken,
 		Services: s.config.Services,
 	})
+	defer s.api.Close()
+	if err := s.api.LoadDefinitions(); err != nil {
+		s.log.Error("some custom resources are not served", "error", err)
+	}
 	if s.config.Tokens != nil {
 		s.config.Tokens.Require(s.api.TokenHolds)
 	}
@@ -145,6 +149,7 @@ func (s *Server) serve(ctx context.Context, followed chan error) error {
 	var chores sync.WaitGroup
 	defer chores.Wait()
 	chores.Go(func() { s.expireEvents(watches) })
+	chores.Go(func() { s.followDefinitions(watches) })
 	if s.config.CompactEvery > 0 {
 		chores.Go(func() { s.compact(watches) })
 	}
@@ -172,6 +177,14 @@ func (s *Server) serve(ctx context.Context, followed chan error) error {
 		failure = err
 	}
 	return failure
+}
+
+// followDefinitions serves what custom resource definitions define until ctx
+// ends.
+func (s *Server) followDefinitions(ctx context.Context) {
+	if err := s.api.RunDefinitions(ctx); err != nil {
+		s.log.Error("custom resource definitions are no longer followed", "error", err)
+	}
 }
 
 // expireEvery is how often old events are looked for.
@@ -204,13 +217,16 @@ func (s *Server) compact(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := s.config.Store.Compact(ctx, old); err != nil && !errors.Is(err, storage.ErrCompacted) {
+			if err := s.hub.Compact(ctx, old); err != nil && !errors.Is(err, storage.ErrCompacted) {
 				s.log.Warn("old revisions were not compacted", "revision", old, "error", err)
 			}
 			old = s.hub.Through()
 		}
 	}
 }
+
+// Compact forgets all history up to now.
+func (s *Server) Compact(ctx context.Context) error { return s.hub.Compact(ctx, s.hub.Through()) }
 
 func (s *Server) listen(h *http.Server) error {
 	l := gather.Listener(s.config.Listener)

@@ -94,6 +94,8 @@ var Evenkeel = Policy{
 		{Folder: "server/watch", May: []string{"storage"}, Tests: []string{"storage/embedded"}, Gives: "the hub: one log of encoded events per resource"},
 		{Folder: "server/auth", Gives: "authenticators, RBAC"},
 		{Folder: "server/bootstrap", Gives: "pure: the objects of a new cluster: namespaces, roles, the server's service"},
+		{Folder: "server/custom", May: []string{"server/kinds", "server/schema"}, Gives: "kinds made of custom resource definitions"},
+		{Folder: "server/webhook", Gives: "the client of webhooks; conversion of custom resources by them"},
 		{Folder: "server/admission", Gives: "the admission chain, webhooks, policies"},
 		{Folder: "server/kinds", May: []string{"server/schema"},
 			Gives: "the built-in kinds: defaults, validation, columns, subresources"},

@@ -52,6 +52,12 @@ func CustomVerbs() []string {
 	return []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
 }
 
+// TerminatingVerbs are those of custom resources whose definition is being
+// deleted.
+func TerminatingVerbs() []string {
+	return []string{"delete", "deletecollection", "get", "list", "watch"}
+}
+
 // StatusSubresource is the one through which an object's status is set.
 func StatusSubresource(gvk schema.GroupVersionKind) Subresource {
 	return Subresource{Name: "status", GVK: gvk, Verbs: changeVerbs}

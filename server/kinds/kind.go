@@ -143,8 +143,10 @@ type Subresource struct {
 
 // Scale reads and writes a kind's replicas.
 type Scale struct {
-	Get func(obj runtime.Object) (spec int32, status int32, selector string)
-	Set func(obj runtime.Object, replicas int32)
+	// Check, if set, says why an object has no replicas to be read.
+	Check func(obj runtime.Object) error
+	Get   func(obj runtime.Object) (spec int32, status int32, selector string)
+	Set   func(obj runtime.Object, replicas int32)
 }
 
 // GroupResource names the kind's resource.

@@ -3,8 +3,8 @@ package kinds
 import "slices"
 
 // policy returns the kinds that say what may be: of rbac, admissionregistration,
-// policy, networking, scheduling, node, certificates, authentication and
-// authorization.
+// policy, networking, scheduling, node, certificates, authentication,
+// authorization and apiextensions.
 func policy() []*Kind {
 	return slices.Concat(
 		reviewKinds(),
@@ -13,6 +13,6 @@ func policy() []*Kind {
 		[]*Kind{disruptionBudgetKind()},
 		rbacKinds(),
 		admissionKinds(),
-		[]*Kind{priorityClassKind(), runtimeClassKind()},
+		[]*Kind{priorityClassKind(), runtimeClassKind(), definitionKind()},
 	)
 }

@@ -49,7 +49,9 @@ func FuzzPolicyKinds(f *testing.F) {
 		if len(policyCreateErrors(k, fresh)) == 0 && k.Warnings != nil {
 			k.Warnings(fresh, nil)
 		}
-		k.Cells(fresh, metav1.Now())
+		if k.Cells != nil {
+			k.Cells(fresh, metav1.Now())
+		}
 		if k.FieldSet != nil {
 			k.FieldSet(fresh)
 		}

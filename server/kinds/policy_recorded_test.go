@@ -39,7 +39,7 @@ func policyRecordings(t *testing.T) map[*Kind][]policyRecorded {
 	lines.Buffer(nil, 1<<24)
 	for lines.Scan() {
 		var s policyRecorded
-		if json.Unmarshal([]byte(strings.ReplaceAll(lines.Text(), "${id}", "<id>")), &s) != nil || s.Request.Method != "POST" {
+		if json.Unmarshal([]byte(strings.NewReplacer("${id}", "id", "<id>", "id").Replace(lines.Text())), &s) != nil || s.Request.Method != "POST" {
 			continue
 		}
 		for _, k := range all {
@@ -75,7 +75,7 @@ func TestPolicyRecordedCreates(t *testing.T) {
 }
 
 func policyCreated(t *testing.T, k *Kind, s policyRecorded) {
-	obj := policyObject(t, k, strings.ReplaceAll(string(s.Request.Body), "${ns}", s.Scenario+"-<id>"))
+	obj := policyObject(t, k, strings.ReplaceAll(string(s.Request.Body), "${ns}", s.Scenario+"-id"))
 	if k.PrepareCreate != nil {
 		k.PrepareCreate(obj)
 	}

@@ -5,7 +5,8 @@
 // Models come from the Go types of the API: fields and their types by
 // reflection, descriptions from the types' own SwaggerDoc methods, and what
 // neither shows (optional fields, defaults, list types, enums) from facts.txt,
-// which the program factgen reads out of the types' sources.
+// which the program factgen reads out of the types' sources. Those of custom
+// resources come from the schemas of their definitions; see [FromDefinition].
 //
 // Nothing is made before it is asked for. A document is kept as bytes once it
 // is made, until a resource of its group-version changes.

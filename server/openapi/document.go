@@ -71,7 +71,7 @@ func (b *documentBuilder) addOptions(gv schema.GroupVersion) {
 func (b *documentBuilder) addKinds(r *Resource) {
 	b.is(r.Object.define(b.models), r.GVK)
 	if slices.Contains(r.Verbs, "list") {
-		b.is(r.List.define(b.models), r.GVK.GroupVersion().WithKind(r.GVK.Kind+"List"))
+		b.is(r.List.define(b.models), r.listKind())
 	}
 	for _, s := range r.Subresources {
 		if !s.Connect && !s.Text {

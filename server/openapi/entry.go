@@ -41,7 +41,9 @@ func (e *entry) document() Document {
 		w := &jsonWriter{b: make([]byte, 0, e.size)}
 		e.write(w, newTypeModels())
 		e.body = slices.Clip(w.b)
-		e.hash = hashText(sha256.Sum256(e.body))
+		if e.hash == "" {
+			e.hash = hashText(sha256.Sum256(e.body))
+		}
 	}
 	return Document{Body: e.body, Hash: e.hash}
 }
@@ -63,6 +65,20 @@ func (e *entry) sum(types *typeModels) string {
 
 func hashText(sum [sha256.Size]byte) string {
 	return strings.ToUpper(hex.EncodeToString(sum[:]))
+}
+
+// fingerprinted gives an entry the hash that follows from its resources, if they
+// tell.
+func (e *entry) fingerprinted(resources []Resource) *entry {
+	h := sha256.New()
+	for _, r := range resources {
+		if r.Fingerprint == "" {
+			return e
+		}
+		h.Write([]byte(r.GVK.String() + "\x00" + r.Plural + "\x00" + r.Fingerprint + "\x00"))
+	}
+	e.hash = hashText([sha256.Size]byte(h.Sum(nil)))
+	return e
 }
 
 // v3Entry is a document of version 3 with what add puts into it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -50,4 +51,19 @@ func ExampleDocs_Update() {
 	_, ok := docs.V3("apis/batch/v1")
 	fmt.Println(ok)
 	// Output: true
+}
+
+func ExampleFromDefinition() {
+	crd := &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+		Group: "stable.example.com",
+		Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "CronTab", Plural: "crontabs"},
+		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Schema: &apiextensionsv1.CustomResourceValidation{
+			OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", Description: "Runs something at times."},
+		}}},
+	}}
+	docs := openapi.New(nil)
+	docs.Update(schema.GroupVersion{Group: "stable.example.com", Version: "v1"}, openapi.FromDefinition(crd))
+	doc, ok := docs.V3("apis/stable.example.com/v1")
+	fmt.Println(ok, bytes.Contains(doc.Body, []byte(`"com.example.stable.v1.CronTab":{"description":"Runs something at times."`)))
+	// Output: true true
 }

@@ -14,11 +14,12 @@ var factsText string
 type facts struct {
 	types map[string]string // the block of lines about a struct type, without "type NAME"
 	enums map[string]string // the values of a string type, by commas
+	docs  map[string]string // the descriptions of a type that has no SwaggerDoc, and of its fields
 }
 
 // loadFacts splits the text by type; the strings are parts of factsText.
 var loadFacts = sync.OnceValue(func() facts {
-	f := facts{types: map[string]string{}, enums: map[string]string{}}
+	f := facts{types: map[string]string{}, enums: map[string]string{}, docs: map[string]string{}}
 	for rest := factsText; rest != ""; {
 		end := blockEnd(rest)
 		block := rest[:end]
@@ -26,6 +27,9 @@ var loadFacts = sync.OnceValue(func() facts {
 		if line, ok := strings.CutPrefix(block, "enum "); ok {
 			name, values, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 			f.enums[name] = values
+		} else if text, ok := strings.CutPrefix(block, "doc "); ok {
+			name, rest, _ := strings.Cut(text, " ")
+			f.docs[name] = rest
 		} else if text, ok := strings.CutPrefix(block, "type "); ok {
 			end := strings.IndexAny(text, " \n")
 			f.types[text[:end]] = text[end:]
@@ -106,6 +110,27 @@ func parseField(words string) fieldFacts {
 		}
 	}
 	return f
+}
+
+// ofDoc returns what a type's SwaggerDoc would: its description under "", and
+// those of its fields.
+func (f facts) ofDoc(name string) map[string]string {
+	text, ok := f.docs[name]
+	if !ok {
+		return nil
+	}
+	doc := map[string]string{}
+	of, rest, _ := strings.Cut(text, "\n")
+	doc[""] = manyLines(of)
+	for line := range strings.Lines(rest) {
+		name, of, _ := strings.Cut(strings.TrimSpace(line), " ")
+		doc[name] = manyLines(of)
+	}
+	return doc
+}
+
+func manyLines(text string) string {
+	return strings.NewReplacer(`\\`, `\`, `\n`, "\n").Replace(text)
 }
 
 // ofEnum returns the values of a string type, or nil.

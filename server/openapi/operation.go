@@ -119,8 +119,9 @@ func groupName(group string) string {
 		return "Core"
 	}
 	var name strings.Builder
-	for label := range strings.SplitSeq(strings.TrimSuffix(group, ".k8s.io"), ".") {
-		name.WriteString(title(label))
+	words := strings.FieldsFunc(strings.TrimSuffix(group, ".k8s.io"), func(r rune) bool { return r == '.' || r == '-' })
+	for _, word := range words {
+		name.WriteString(title(word))
 	}
 	return name.String()
 }

@@ -128,6 +128,14 @@ func (p *resourcePaths) media(all []string) []string {
 	return all
 }
 
+// bodyMedia are the media types of objects that clients send.
+func (p *resourcePaths) bodyMedia() []string {
+	if p.r.JSONOnly {
+		return jsonOnly(objectMedia)
+	}
+	return []string{anyMedia}
+}
+
 // operation returns an operation of the resource, without body and answers.
 func (p *resourcePaths) operation(method, action, id, description string, params ...[]parameter) operation {
 	return operation{

@@ -2,10 +2,10 @@ package openapi
 
 import "reflect"
 
-// typeDoc returns the description of a type. Types that are no objects in JSON
-// have no SwaggerDoc; what is said of them is ours.
-func typeDoc(t reflect.Type, zero any) string {
-	if text := docOf(zero)[""]; text != "" {
+// typeDoc returns the description of a type, of whose parts doc has more. Types
+// that are no objects in JSON have no SwaggerDoc; what is said of them is ours.
+func typeDoc(t reflect.Type, doc map[string]string) string {
+	if text := doc[""]; text != "" {
 		return text
 	}
 	switch typeKey(t) {

@@ -54,7 +54,7 @@ func (m *typeModels) of(t reflect.Type) *model {
 
 func (m *typeModels) newModel(t reflect.Type) *model {
 	zero := reflect.New(t).Interface()
-	def := &model{description: typeDoc(t, zero)}
+	def := &model{description: typeDoc(t, m.docOf(t))}
 	def.object, _ = zero.(runtime.Object)
 	if s, ok := zero.(simple); ok {
 		def.kind, def.format = first(s.OpenAPISchemaType()), s.OpenAPISchemaFormat()
@@ -77,7 +77,7 @@ func (m *typeModels) newModel(t reflect.Type) *model {
 // addFields adds the fields of a struct to a model, those of inlined structs
 // with them.
 func (m *typeModels) addFields(def *model, t reflect.Type, known typeFacts) {
-	doc := docOf(reflect.New(t).Interface())
+	doc := m.docOf(t)
 	for i := range t.NumField() {
 		f := t.Field(i)
 		tag, tagged := f.Tag.Lookup("json")
@@ -259,6 +259,14 @@ func modelName(t reflect.Type) string {
 	labels := strings.Split(host, ".")
 	slices.Reverse(labels)
 	return strings.Join(labels, ".") + "." + strings.ReplaceAll(rest, "/", ".") + "." + t.Name()
+}
+
+// docOf returns the descriptions of a type and its fields.
+func (m *typeModels) docOf(t reflect.Type) map[string]string {
+	if doc := docOf(reflect.New(t).Interface()); doc != nil {
+		return doc
+	}
+	return m.facts.ofDoc(typeKey(t))
 }
 
 func docOf(zero any) map[string]string {

@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -22,12 +23,23 @@ type Resource struct {
 	Verbs []string
 	// Object and List are the models of the kind and of its list.
 	Object, List Schema
+	// ListKind is the kind of the list; "" is that of the objects and "List".
+	ListKind string
 	// DeleteReturnsObject: DELETE answers with the object instead of a Status.
 	DeleteReturnsObject bool
 	// JSONOnly: the resource has no protobuf and no strategic merge patch, as
 	// custom resources have not.
-	JSONOnly     bool
+	JSONOnly bool
+	// Fingerprint, if all resources of a group-version have one, stands for what
+	// the document of the group-version says of them: its hash can then be had
+	// without the document.
+	Fingerprint  string
 	Subresources []Subresource
+}
+
+// listKind returns the kind of the list.
+func (r *Resource) listKind() schema.GroupVersionKind {
+	return r.GVK.GroupVersion().WithKind(cmp.Or(r.ListKind, r.GVK.Kind+"List"))
 }
 
 // Subresource is a path below an object.

@@ -27,6 +27,9 @@ type model struct {
 	items      *model     // of a list
 	values     *model     // of a map
 	extensions []extension
+	// keywords are what only schemas of custom resources say, such as maximum or
+	// anyOf; they are written before all else.
+	keywords []extension
 	// parts are the types whose models a named model refers to.
 	parts []reflect.Type
 	// object is an empty object of the type of a named model, if it is one.
@@ -50,6 +53,11 @@ const (
 	extListKeys      = "x-kubernetes-list-map-keys"
 	extListType      = "x-kubernetes-list-type"
 	extMapType       = "x-kubernetes-map-type"
+	extEmbedded      = "x-kubernetes-embedded-resource"
+	extIntOrString   = "x-kubernetes-int-or-string"
+	extPreserve      = "x-kubernetes-preserve-unknown-fields"
+	extSelectable    = "x-kubernetes-selectable-fields"
+	extValidations   = "x-kubernetes-validations"
 	extPatchMergeKey = "x-kubernetes-patch-merge-key"
 	extPatchStrategy = "x-kubernetes-patch-strategy"
 	extUnions        = "x-kubernetes-unions"
@@ -59,6 +67,8 @@ const (
 type models struct {
 	types  *typeModels
 	byName map[string]*model
+	// v2: they are for a document of version 2.
+	v2 bool
 }
 
 func newModels(types *typeModels) *models {

@@ -14,7 +14,8 @@ type v2Writer struct {
 	common map[parameter]string // the names of parameters that are referred to
 }
 
-// writeV2 writes a document as OpenAPI 2.0, in JSON. Keys are sorted.
+// writeV2 writes a document as OpenAPI 2.0, in JSON. Keys are sorted, but for
+// keywords.
 func writeV2(to *jsonWriter, d *document) {
 	w := &v2Writer{jsonWriter: to, common: commonParams(d)}
 	w.open('{')
@@ -80,6 +81,7 @@ func (w *v2Writer) commonParameters() {
 // Defaults are left out, as clients of version 2 would send them.
 func (w *v2Writer) model(m *model, gvks string) {
 	w.open('{')
+	w.keywords(m)
 	if m.ref != "" {
 		w.ref("definitions", m.ref)
 	}

@@ -1,8 +1,10 @@
 package openapi
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 
 	openapiv2 "github.com/google/gnostic-models/openapiv2"
 	"google.golang.org/protobuf/proto"
@@ -99,7 +101,62 @@ func protoModel(m *model) *openapiv2.Schema {
 	for _, e := range m.extensions {
 		s.VendorExtension = append(s.VendorExtension, protoExtension(e.name, e.json))
 	}
+	for _, k := range m.keywords {
+		protoKeyword(s, k.name, k.json)
+	}
 	return s
+}
+
+// protoKeyword sets what a keyword says. As in the real server, a bound of zero
+// is none: the format cannot tell.
+func protoKeyword(s *openapiv2.Schema, name, text string) {
+	number := func() float64 { n, _ := strconv.ParseFloat(text, 64); return n }
+	count := func() int64 { n, _ := strconv.ParseInt(text, 10, 64); return n }
+	switch name {
+	case "additionalProperties":
+		s.AdditionalProperties = &openapiv2.AdditionalPropertiesItem{
+			Oneof: &openapiv2.AdditionalPropertiesItem_Boolean{Boolean: text == "true"},
+		}
+	case "enum":
+		var values []json.RawMessage
+		json.Unmarshal([]byte(text), &values) // what it cannot read is left out
+		for _, v := range values {
+			s.Enum = append(s.Enum, protoAny(string(v)))
+		}
+	case "example":
+		s.Example = protoAny(text)
+	case "exclusiveMaximum":
+		s.ExclusiveMaximum = true
+	case "exclusiveMinimum":
+		s.ExclusiveMinimum = true
+	case "externalDocs":
+		s.ExternalDocs = &openapiv2.ExternalDocs{}
+		json.Unmarshal([]byte(text), s.ExternalDocs)
+	case "maxItems":
+		s.MaxItems = count()
+	case "maxLength":
+		s.MaxLength = count()
+	case "maxProperties":
+		s.MaxProperties = count()
+	case "maximum":
+		s.Maximum = number()
+	case "minItems":
+		s.MinItems = count()
+	case "minLength":
+		s.MinLength = count()
+	case "minProperties":
+		s.MinProperties = count()
+	case "minimum":
+		s.Minimum = number()
+	case "multipleOf":
+		s.MultipleOf = number()
+	case "pattern":
+		json.Unmarshal([]byte(text), &s.Pattern)
+	case "title":
+		json.Unmarshal([]byte(text), &s.Title)
+	case "uniqueItems":
+		s.UniqueItems = true
+	}
 }
 
 // protoAny is a value of any type: YAML, which JSON is.

@@ -13,7 +13,7 @@ type v3Writer struct {
 	params map[parameter]string
 }
 
-// writeV3 writes a document as OpenAPI 3.0. Keys are sorted.
+// writeV3 writes a document as OpenAPI 3.0. Keys are sorted, but for keywords.
 func writeV3(to *jsonWriter, d *document) {
 	w := &v3Writer{jsonWriter: to, params: d.models.types.v3Params}
 	w.open('{')
@@ -86,6 +86,7 @@ func (w *v3Writer) model(m *model) {
 // namedModel writes a model with the kinds that it is of.
 func (w *v3Writer) namedModel(m *model, gvks string) {
 	w.open('{')
+	w.keywords(m)
 	if m.values != nil {
 		w.key("additionalProperties")
 		w.model(m.values)
@@ -117,6 +118,12 @@ func (w *v3Writer) namedModel(m *model, gvks string) {
 		w.rawField(e.name, e.json)
 	}
 	w.close('}')
+}
+
+func (w *jsonWriter) keywords(m *model) {
+	for _, k := range m.keywords {
+		w.rawField(k.name, k.json)
+	}
 }
 
 // bare tells whether a model is a reference and nothing else.

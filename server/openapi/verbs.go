@@ -41,7 +41,9 @@ func withArticle(kind string) string {
 
 func (p *resourcePaths) listOp(id string, params []parameter) operation {
 	op := p.operation("get", "list", id, "list or watch objects of kind "+p.r.GVK.Kind, params, p.params.list)
-	op.produces = p.media(listMedia)
+	if !p.r.JSONOnly {
+		op.produces = listMedia
+	}
 	op.responses = answers(p.list, "200")
 	return op
 }
@@ -49,7 +51,7 @@ func (p *resourcePaths) listOp(id string, params []parameter) operation {
 func (p *resourcePaths) createOp() operation {
 	op := p.operation("post", "post", "create"+p.id("", p.scope, ""), "create "+withArticle(p.r.GVK.Kind),
 		p.pathParams(""), p.params.create)
-	op.body = &body{model: p.object, required: true, consumes: []string{anyMedia}}
+	op.body = &body{model: p.object, required: true, consumes: p.bodyMedia()}
 	op.responses = answers(p.object, "200", "201", "202")
 	return op
 }
@@ -57,7 +59,7 @@ func (p *resourcePaths) createOp() operation {
 func (p *resourcePaths) deleteCollectionOp() operation {
 	op := p.operation("delete", "deletecollection", "delete"+p.id("Collection", p.scope, ""),
 		"delete collection of "+p.r.GVK.Kind, p.pathParams(""), p.params.deleteCollection)
-	op.body = &body{model: defined[metav1.DeleteOptions](p.models), consumes: []string{anyMedia}}
+	op.body = &body{model: defined[metav1.DeleteOptions](p.models), consumes: p.bodyMedia()}
 	op.responses = answers(defined[metav1.Status](p.models), "200")
 	return op
 }
@@ -73,7 +75,7 @@ func (p *resourcePaths) updateOp(t target) operation {
 	op := p.operation("put", "put", "replace"+p.id("", p.scope, t.sub), "replace "+p.of(t),
 		p.pathParams(t.kind), p.params.update)
 	op.gvk = t.gvk
-	op.body = &body{model: t.model, required: true, consumes: []string{anyMedia}}
+	op.body = &body{model: t.model, required: true, consumes: p.bodyMedia()}
 	op.responses = answers(t.model, "200", "201")
 	return op
 }
@@ -90,7 +92,7 @@ func (p *resourcePaths) patchOp(t target) operation {
 func (p *resourcePaths) deleteOp() operation {
 	op := p.operation("delete", "delete", "delete"+p.id("", p.scope, ""), "delete "+withArticle(p.r.GVK.Kind),
 		p.pathParams(p.r.GVK.Kind), p.params.delete)
-	op.body = &body{model: defined[metav1.DeleteOptions](p.models), consumes: []string{anyMedia}}
+	op.body = &body{model: defined[metav1.DeleteOptions](p.models), consumes: p.bodyMedia()}
 	returned := p.object
 	if !p.r.DeleteReturnsObject {
 		returned = defined[metav1.Status](p.models)
@@ -108,6 +110,9 @@ func (p *resourcePaths) subresourceOps(s *Subresource) []operation {
 		return []operation{p.textOp(s)}
 	}
 	t := target{sub: s.Name, kind: s.GVK.Kind, model: s.Object.define(p.models), gvk: s.GVK}
+	if p.r.JSONOnly { // as in the real server, all operations of a custom resource are of its kind
+		t.kind, t.gvk = p.r.GVK.Kind, p.r.GVK
+	}
 	var ops []operation
 	for _, verb := range s.Verbs {
 		switch verb {
@@ -128,7 +133,7 @@ func (p *resourcePaths) createBelowOp(t target) operation {
 	op := p.operation("post", "post", "create"+p.id("", p.scope, t.sub),
 		"create "+t.sub+" of "+withArticle(p.r.GVK.Kind), p.pathParams(t.kind), p.params.create)
 	op.gvk = t.gvk
-	op.body = &body{model: t.model, required: true, consumes: []string{anyMedia}}
+	op.body = &body{model: t.model, required: true, consumes: p.bodyMedia()}
 	op.responses = answers(t.model, "200", "201", "202")
 	return op
 }

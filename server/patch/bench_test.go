@@ -10,7 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 // aPod has about 1.5 kB in JSON, as a server sees it after defaulting.
@@ -176,4 +179,59 @@ func BenchmarkPatch(b *testing.B) {
 			}
 		})
 	}
+}
+
+func BenchmarkNewCustomTypes(b *testing.B) {
+	base := NewTypes(nil)
+	small := define(b, base, []byte(gadgets))
+	wide := spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}, Properties: map[string]spec.Schema{}}}
+	for i := range 1000 {
+		wide.Properties[fmt.Sprint("field", i)] = *spec.MapProperty(spec.StringProperty())
+	}
+	for name, s := range map[string]*spec.Schema{"small": small.schemas["v1"].ToKubeOpenAPI(), "1000 fields": &wide} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := NewCustomTypes(base, map[schema.GroupVersionKind]*spec.Schema{small.kind("v1"): s}, false); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkCustom(b *testing.B) {
+	d := define(b, NewTypes(nil), []byte(gadgets))
+	fields := d.fields("v1", "")
+	live := gadget(b, "v1", `{"size":1,"mode":"x","ports":[{"port":1},{"port":2}],"labels":{"a":"1","b":"2"}}`)
+	obj := live.DeepCopy()
+	fields.Update(nil, live, "a")
+	live.SetUID("u")
+	changed := live.DeepCopy()
+	unstructured.SetNestedField(changed.Object, int64(2), "spec", "size")
+	b.Run("create", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := fields.Update(nil, obj.DeepCopy(), "a"); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("update", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := fields.Update(live, changed.DeepCopy(), "b"); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("apply", func(b *testing.B) {
+		doc := []byte(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"a"},"spec":{"any":1}}`)
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := fields.Apply(live, doc, "c", false); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

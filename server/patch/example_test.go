@@ -7,8 +7,10 @@ import (
 
 	"github.com/even-keel/evenkeel/server/patch"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 func ExampleJSON() {
@@ -55,6 +57,22 @@ func ExampleFields() {
 	// Apply failed with 1 conflict: conflict with "kubectl-create" using v1: .data.k
 	// operator Apply {"f:data":{"f:k":{}}}
 	// kubectl-create Update {"f:data":{}}
+}
+
+func ExampleNewCustomTypes() {
+	widget := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
+	sizes := spec.ArrayProperty(spec.Int64Property())
+	sizes.AddExtension("x-kubernetes-list-type", "set")
+	types, _ := patch.NewCustomTypes(patch.NewTypes(nil), map[schema.GroupVersionKind]*spec.Schema{
+		widget: {SchemaProps: spec.SchemaProps{Type: []string{"object"}, Properties: map[string]spec.Schema{"sizes": *sizes}}},
+	}, false)
+	fields := patch.NewFields(types, nil, patch.Endpoint{Kind: widget, Custom: true})
+
+	obj := &unstructured.Unstructured{Object: map[string]any{"sizes": []any{int64(1)}}}
+	obj.SetGroupVersionKind(widget)
+	fields.Update(nil, obj, "kubectl-create")
+	fmt.Println(obj.GetManagedFields()[0].FieldsV1)
+	// Output: {"f:sizes":{".":{},"v:1":{}}}
 }
 
 func ExampleManagerName() {

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,13 +30,19 @@ type Endpoint struct {
 	// object's own endpoint, "spec" for its status.
 	Reset []string
 
+	// Custom: the kind is a custom resource. Its objects are unstructured, in all
+	// versions, and the types are those of [NewCustomTypes]. Nothing asks the
+	// scheme, which may be nil.
+	Custom bool
+
 	// New returns an empty object; nil asks the scheme.
 	New func() runtime.Object
 	// Default fills in what an applied object left out; nil does nothing.
 	Default func(runtime.Object)
-	// Convert turns an object of this kind into another version of it, or back;
-	// the result has its type set. With nil, what is owned under other versions
-	// is forgotten.
+	// Convert turns an object of this kind into another version of it, or back,
+	// and does not change it; the result has its type set. With nil, what is owned
+	// under other versions is forgotten; so is what is owned under a version for
+	// which it returns an error that [runtime.IsNotRegisteredError] knows.
 	Convert func(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error)
 	// Now is the time that managed fields get; nil is the clock.
 	Now func() time.Time
@@ -72,26 +77,43 @@ func (f *Fields) init() {
 }
 
 func (f *Fields) newLibrary() *managedfields.FieldManager {
-	version := f.endpoint.Kind.GroupVersion()
-	reset := map[fieldpath.APIVersion]fieldpath.Filter{}
-	if len(f.endpoint.Reset) > 0 {
-		fields := fieldpath.NewSet()
-		for _, path := range f.endpoint.Reset {
-			fields.Insert(pathOf(path))
-		}
-		reset[fieldpath.APIVersion(version.String())] = fieldpath.NewExcludeSetFilter(fields)
+	create := managedfields.NewDefaultFieldManager
+	if f.endpoint.Custom {
+		create = managedfields.NewDefaultCRDFieldManager
 	}
 	v := versions{f}
-	library, err := managedfields.NewDefaultFieldManager(
-		f.checked(), v, v, v, f.endpoint.Kind, version, f.endpoint.Subresource, reset)
+	library, err := create(f.checked(), v, v, v,
+		f.endpoint.Kind, f.endpoint.Kind.GroupVersion(), f.endpoint.Subresource, f.resetFilters())
 	if err != nil { // only if there were no types
 		panic("patch: " + err.Error())
 	}
 	return library
 }
 
+// resetFilters leave out, by version, what the endpoint does not change. As in
+// the real server, the status of a custom resource has one for each version, and
+// all other endpoints for their own.
+func (f *Fields) resetFilters() map[fieldpath.APIVersion]fieldpath.Filter {
+	filters := map[fieldpath.APIVersion]fieldpath.Filter{}
+	if len(f.endpoint.Reset) == 0 {
+		return filters
+	}
+	fields := fieldpath.NewSet()
+	for _, path := range f.endpoint.Reset {
+		fields.Insert(pathOf(path))
+	}
+	filter := fieldpath.NewExcludeSetFilter(fields)
+	filters[fieldpath.APIVersion(f.endpoint.Kind.GroupVersion().String())] = filter
+	for gvk := range f.types.custom {
+		if f.endpoint.Custom && f.endpoint.Subresource == "status" && gvk.GroupKind() == f.endpoint.Kind.GroupKind() {
+			filters[fieldpath.APIVersion(gvk.GroupVersion().String())] = filter
+		}
+	}
+	return filters
+}
+
 func (f *Fields) checked() checkedTypes {
-	return checkedTypes{f.types, f.types.catalog.kind(f.endpoint.Kind), f.shape}
+	return checkedTypes{f.types, f.types.kind(f.endpoint.Kind), f.shape, f.endpoint.Custom}
 }
 
 func pathOf(dotted string) fieldpath.Path {
@@ -105,7 +127,7 @@ func pathOf(dotted string) fieldpath.Path {
 // newShape returns the shape by which fields of new objects are counted, or nil
 // if they are no Go structs or their type is deduced.
 func (f *Fields) newShape() *shape {
-	kind := f.types.catalog.kind(f.endpoint.Kind)
+	kind := f.types.kind(f.endpoint.Kind)
 	empty, err := f.empty()
 	if kind == nil || err != nil {
 		return nil
@@ -171,7 +193,7 @@ func (f *Fields) update(live, obj runtime.Object, manager string) (err error) {
 // result. It reports false, and changes nothing, if it cannot.
 func (f *Fields) create(obj runtime.Object, manager string) bool {
 	accessor, err := meta.Accessor(obj)
-	if err != nil || len(accessor.GetManagedFields()) > 0 {
+	if err != nil || f.shape == nil || len(accessor.GetManagedFields()) > 0 {
 		return false
 	}
 	set, ok := f.fieldsOf(obj)
@@ -209,7 +231,7 @@ func nameOf(manager string) string { return cmp.Or(manager, "unknown") }
 // still has. It reports false, and changes nothing, if that is not so.
 func (f *Fields) keep(live, obj runtime.Object, manager string) bool {
 	was, err := meta.Accessor(live)
-	if err != nil || len(was.GetManagedFields()) != 1 {
+	if err != nil || f.shape == nil || len(was.GetManagedFields()) != 1 {
 		return false
 	}
 	is, err := meta.Accessor(obj)
@@ -285,45 +307,6 @@ func dropForeign(live, obj runtime.Object) {
 	if err == nil && size > maxForeign && !sameEntries(accessor.GetManagedFields(), was.GetManagedFields()) {
 		accessor.SetManagedFields(nil)
 	}
-}
-
-// times returns where the managed fields of objects keep their times.
-func times(objs ...runtime.Object) []*metav1.Time {
-	var known []*metav1.Time
-	for _, obj := range objs {
-		if accessor, err := meta.Accessor(obj); err == nil {
-			for _, entry := range accessor.GetManagedFields() {
-				known = append(known, entry.Time)
-			}
-		}
-	}
-	return known
-}
-
-// stamp sets the times that the library has just made: those not known before.
-// The library passes known ones on as they are.
-func (f *Fields) stamp(obj runtime.Object, known []*metav1.Time) {
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return
-	}
-	entries := accessor.GetManagedFields()
-	for i := range entries {
-		if entries[i].Time != nil && !slices.Contains(known, entries[i].Time) {
-			now := f.now()
-			entries[i].Time = &now
-		}
-	}
-	accessor.SetManagedFields(entries)
-}
-
-// now has whole seconds, as the time has when it is read back from JSON.
-func (f *Fields) now() metav1.Time {
-	now := f.endpoint.Now
-	if now == nil {
-		now = time.Now
-	}
-	return metav1.Time{Time: now().UTC().Truncate(time.Second)}
 }
 
 func keepManagedFields(live, obj runtime.Object) {

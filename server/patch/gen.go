@@ -1,7 +1,8 @@
 //go:build ignore
 
-// Gen writes schema.txt: the structured-merge-diff types that client-go's apply
-// configurations carry, in the notation that catalog.go reads.
+// Gen writes schema.txt: the structured-merge-diff types that the apply
+// configurations of client-go carry, and those of custom resource definitions,
+// in the notation that catalog.go reads.
 package main
 
 import (
@@ -13,8 +14,12 @@ import (
 	"slices"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	definitions "k8s.io/apiextensions-apiserver/pkg/client/applyconfiguration"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/client-go/kubernetes/scheme"
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
@@ -25,25 +30,39 @@ import (
 var keys = map[string]bool{}
 
 func main() {
-	types := source()
+	crds := runtime.NewScheme()
+	if err := apiextensionsv1.AddToScheme(crds); err != nil {
+		log.Fatal(err)
+	}
+	lines := map[string]string{}
+	add(lines, crds, definitions.NewTypeConverter(crds), apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	// Last, so that types which both have are those of client-go.
+	add(lines, scheme.Scheme, applyconfigurations.NewTypeConverter(scheme.Scheme), schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
+	if err := os.WriteFile("schema.txt", render(lines), 0o644); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// add adds the lines of all types that a converter knows, and of the kinds of a
+// scheme that are among them. sample is one of these.
+func add(lines map[string]string, kinds *runtime.Scheme, converter managedfields.TypeConverter, sample schema.GroupVersionKind) {
+	types := source(kinds, converter, sample)
 	for _, t := range types {
 		findKeys(t.Atom)
 	}
-	lines := map[string]string{}
 	for name, t := range types {
-		lines[name] = atom(name, t.Atom)
+		if !strings.Contains(name, ".apiextensions.v1beta1.") {
+			lines[name] = atom(name, t.Atom)
+		}
 	}
-	for gvk := range scheme.Scheme.AllKnownTypes() {
-		name, err := scheme.Scheme.ToOpenAPIDefinitionName(gvk)
+	for gvk := range kinds.AllKnownTypes() {
+		name, err := kinds.ToOpenAPIDefinitionName(gvk)
 		if err != nil {
 			continue // a list, or options
 		}
-		if _, ok := types[name]; ok && isObject(gvk) {
+		if _, ok := types[name]; ok && isObject(kinds, gvk) {
 			lines[gvk.GroupVersion().String()+"/"+gvk.Kind] = name
 		}
-	}
-	if err := os.WriteFile("schema.txt", render(lines), 0o644); err != nil {
-		log.Fatal(err)
 	}
 }
 
@@ -62,15 +81,14 @@ func findKeys(a smd.Atom) {
 	}
 }
 
-// source returns all types of client-go's schema. A value of any kind has it.
-func source() map[string]smd.TypeDef {
-	gvk := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
-	obj, err := scheme.Scheme.New(gvk)
+// source returns all types of a converter's schema. A value of any kind has it.
+func source(kinds *runtime.Scheme, converter managedfields.TypeConverter, sample schema.GroupVersionKind) map[string]smd.TypeDef {
+	obj, err := kinds.New(sample)
 	if err != nil {
 		log.Fatal(err)
 	}
-	obj.GetObjectKind().SetGroupVersionKind(gvk)
-	value, err := applyconfigurations.NewTypeConverter(scheme.Scheme).ObjectToTyped(obj)
+	obj.GetObjectKind().SetGroupVersionKind(sample)
+	value, err := converter.ObjectToTyped(obj)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -81,8 +99,8 @@ func source() map[string]smd.TypeDef {
 	return all
 }
 
-func isObject(gvk schema.GroupVersionKind) bool {
-	obj, err := scheme.Scheme.New(gvk)
+func isObject(kinds *runtime.Scheme, gvk schema.GroupVersionKind) bool {
+	obj, err := kinds.New(gvk)
 	if err != nil {
 		return false
 	}

@@ -20,8 +20,19 @@ var errSorting = errors.New("too many items in a list or map")
 // field sets would take the library seconds are refused.
 type checkedTypes struct {
 	*Types
-	kind  *kind
-	shape *shape
+	kind   *kind
+	shape  *shape
+	custom bool
+}
+
+// TypedToObject returns a value as an unstructured object. That of a custom
+// resource is a copy, since nothing converts it before defaults are set in it.
+func (c checkedTypes) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
+	obj, err := c.Types.TypedToObject(value)
+	if err != nil || !c.custom {
+		return obj, err
+	}
+	return obj.DeepCopyObject(), nil
 }
 
 func (c checkedTypes) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {

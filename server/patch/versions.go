@@ -3,6 +3,7 @@ package patch
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,6 +21,11 @@ func (v versions) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
 	if gvk == v.endpoint.Kind && v.endpoint.New != nil {
 		obj := v.endpoint.New()
 		obj.GetObjectKind().SetGroupVersionKind(gvk)
+		return obj, nil
+	}
+	if v.endpoint.Custom {
+		obj := &unstructured.Unstructured{}
+		obj.SetGroupVersionKind(gvk)
 		return obj, nil
 	}
 	obj, err := v.scheme.New(gvk)
@@ -62,7 +68,7 @@ func (v versions) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner)
 // typed returns an object as a value of its kind's Go type, its type set.
 func (v versions) typed(in runtime.Object, gvk schema.GroupVersionKind) (runtime.Object, error) {
 	u, ok := in.(*unstructured.Unstructured)
-	if !ok {
+	if !ok || v.endpoint.Custom {
 		return withKind(in, gvk), nil
 	}
 	obj, err := v.New(gvk)
@@ -80,6 +86,11 @@ func (v versions) typed(in runtime.Object, gvk schema.GroupVersionKind) (runtime
 func withKind(obj runtime.Object, gvk schema.GroupVersionKind) runtime.Object {
 	if obj.GetObjectKind().GroupVersionKind() == gvk {
 		return obj
+	}
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		shallow := &unstructured.Unstructured{Object: maps.Clone(u.Object)}
+		shallow.SetGroupVersionKind(gvk)
+		return shallow
 	}
 	v := reflect.ValueOf(obj)
 	if v.Kind() != reflect.Pointer {

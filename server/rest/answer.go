@@ -19,7 +19,7 @@ import (
 // answer sends a stored object. Its own bytes are sent if they are what the
 // client wants.
 func (c *call) answer(code int, o *watch.Object) error {
-	if c.out.as == "" && c.res.version == nil && c.out.media == mediaJSON && !c.out.pretty {
+	if c.out.as == "" && c.out.media == mediaJSON && !c.out.pretty && c.res.asStored(o) {
 		return c.send(code, mediaJSON, append(o.AppendJSON(make([]byte, 0, o.Len()+1)), '\n'))
 	}
 	obj, err := c.res.decoded(o)

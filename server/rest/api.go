@@ -13,15 +13,16 @@ import (
 	"strings"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/even-keel/evenkeel/server/auth"
-	"github.com/even-keel/evenkeel/server/discovery"
+	"github.com/even-keel/evenkeel/server/custom"
 	"github.com/even-keel/evenkeel/server/kinds"
-	"github.com/even-keel/evenkeel/server/openapi"
 	"github.com/even-keel/evenkeel/server/patch"
 	"github.com/even-keel/evenkeel/server/watch"
+	"github.com/even-keel/evenkeel/server/webhook"
 	"github.com/even-keel/evenkeel/storage"
 )
 
@@ -48,16 +49,19 @@ type Config struct {
 
 // API serves the paths below /api and /apis. Make one with [New].
 type API struct {
-	store     storage.Store
-	hub       *watch.Hub
-	codec     *codec
-	types     *patch.Types
-	registry  registry
-	services  ServiceRange
-	docs      *openapi.Docs
-	discovery *discovery.Documents
-	log       *slog.Logger
-	now       func() time.Time
+	store    storage.Store
+	hub      *watch.Hub
+	codec    *codec
+	types    *patch.Types
+	registry registry
+	services ServiceRange
+	docs     documents
+	// definitions serve custom resources, conversions convert them by webhook.
+	definitions definitions
+	conversions custom.Webhooks
+	webhooks    *webhook.Client
+	log         *slog.Logger
+	now         func() time.Time
 
 	tokens      *auth.TokenIssuer
 	authorizer  auth.Authorizer
@@ -82,10 +86,17 @@ func New(c Config) *API {
 	for _, k := range c.Kinds {
 		a.register(k)
 	}
-	a.docs = openapi.New(openapi.FromKinds(c.Kinds))
-	a.discovery = discovery.New(discovery.FromKinds(c.Kinds), c.Address)
+	a.docs = newDocuments(c.Kinds, c.Address)
+	a.webhooks = webhook.NewClient(webhook.Options{Resolver: a})
+	a.conversions = func(crd *apiextensionsv1.CustomResourceDefinition) (custom.Converter, error) {
+		return webhook.NewConverter(crd, a.webhooks)
+	}
+	a.definitions.api, a.definitions.byName = a, map[string]*custom.Definition{}
 	return a
 }
+
+// Close ends connections that the API keeps to webhooks.
+func (a *API) Close() { a.webhooks.Close() }
 
 // ServeHTTP answers requests about resources and about the API itself.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {

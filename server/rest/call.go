@@ -50,11 +50,15 @@ func (a *API) serveResource(w http.ResponseWriter, r *http.Request, t target) {
 
 func (c *call) serve() error {
 	res, known := c.api.registry.find(c.target.gv, c.target.resource)
-	if group := c.target.gv.Group; !known && group != "" && !c.api.discovery.HasGroup(group) {
+	if group := c.target.gv.Group; !known && group != "" && !c.api.discovery().HasGroup(group) {
 		http.NotFound(c.w, c.r)
 		return nil
 	}
 	if res == nil {
+		if c.api.isCustomGroup(c.target.gv.Group) {
+			http.NotFound(c.w, c.r)
+			return nil
+		}
 		return errNoSuchResource()
 	}
 	c.res = res
@@ -67,6 +71,11 @@ func (c *call) serve() error {
 	var err error
 	if c.out, err = negotiate(c.r, c.forms()); err != nil {
 		return err
+	}
+	if res.custom != nil {
+		if err := c.refuseProto(); err != nil {
+			return err
+		}
 	}
 	if err := c.checkQuery(); err != nil {
 		return err

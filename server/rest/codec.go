@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
@@ -140,7 +142,11 @@ func summary(body []byte) string {
 
 // encode returns an object's JSON, as all answers and the store have it.
 func encode(obj runtime.Object) ([]byte, error) {
-	out, err := json.Marshal(obj)
+	var content any = obj
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		content = u.Object // the type's own marshaler is slower
+	}
+	out, err := json.Marshal(content)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", obj.GetObjectKind().GroupVersionKind(), err)
 	}
@@ -148,12 +154,12 @@ func encode(obj runtime.Object) ([]byte, error) {
 }
 
 // toStoredBytes returns what is stored of an object.
-func toStoredBytes(obj runtime.Object) ([]byte, error) {
-	m, err := meta.Accessor(obj)
+func (r *resource) toStoredBytes(ctx context.Context, obj runtime.Object) ([]byte, error) {
+	accessor(obj).SetResourceVersion(watch.Placeholder)
+	obj, err := r.toStoredVersion(ctx, obj)
 	if err != nil {
 		return nil, err
 	}
-	m.SetResourceVersion(watch.Placeholder)
 	out, err := encode(obj)
 	if err != nil {
 		return nil, err
@@ -163,6 +169,13 @@ func toStoredBytes(obj runtime.Object) ([]byte, error) {
 
 // decodedOnce returns a typed object that nobody shares.
 func (r *resource) decodedOnce(o *watch.Object) (runtime.Object, error) {
+	if r.custom != nil {
+		f, err := r.customForm(o)
+		if err != nil {
+			return nil, err
+		}
+		return f.obj.DeepCopy(), nil
+	}
 	obj := r.kind.New()
 	if err := json.Unmarshal(o.AppendJSON(make([]byte, 0, o.Len())), obj); err != nil {
 		return nil, fmt.Errorf("decode %s %s/%s: %w", r.storage, o.Namespace, o.Name, err)
@@ -174,6 +187,13 @@ func (r *resource) decodedOnce(o *watch.Object) (runtime.Object, error) {
 // decoded returns the typed form of an object in its stored version. It is
 // shared: copy it before a change.
 func (r *resource) decoded(o *watch.Object) (runtime.Object, error) {
+	if r.custom != nil {
+		f, err := r.customForm(o)
+		return f.obj, err
+	}
+	if o.Len() > keptDecoded {
+		return r.decodedOnce(o)
+	}
 	v, err := o.Derive(decodedKey{}, func(o *watch.Object) (any, error) { return r.decodedOnce(o) })
 	if err != nil {
 		return nil, err
@@ -182,6 +202,10 @@ func (r *resource) decoded(o *watch.Object) (runtime.Object, error) {
 }
 
 type decodedKey struct{}
+
+// keptDecoded is the size up to which the decoded form of an object is kept. It
+// takes several times the room of its JSON, and large ones are seldom read.
+const keptDecoded = 32 << 10
 
 // copyOf returns a typed object that the caller may change.
 func (r *resource) copyOf(o *watch.Object) (runtime.Object, error) {

@@ -23,7 +23,7 @@ func (c *call) conflict() error {
 // returns once all readers see it. A lost race is storage.ErrConflict.
 func (a *API) commit(ctx context.Context, r *resource, obj runtime.Object, at storage.Revision) (*watch.Object, error) {
 	m := accessor(obj)
-	value, err := toStoredBytes(obj)
+	value, err := r.toStoredBytes(ctx, obj)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,11 @@ func (a *API) commit(ctx context.Context, r *resource, obj runtime.Object, at st
 	if err := a.hub.Wait(ctx, result.Revision); err != nil {
 		return nil, fmt.Errorf("the object is stored, but not yet seen: %w", err)
 	}
-	return watch.NewObject(key, value, result.Revision)
+	stored, err := watch.NewObject(key, value, result.Revision)
+	if err == nil {
+		r.wrote(stored)
+	}
+	return stored, err
 }
 
 // remove deletes what is stored at a revision.

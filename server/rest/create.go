@@ -62,7 +62,7 @@ func (c *call) readObject(in intent) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	obj, strict, err := c.api.codec.decode(media, body, c.res.gvk, c.res.new())
+	obj, strict, err := c.decodeBody(media, body)
 	if err != nil {
 		return nil, err
 	}
@@ -137,6 +137,9 @@ func (c *call) tryCreate(obj runtime.Object, in intent) (*watch.Object, error) {
 		return nil, errors.New("resourceVersion should not be set on objects to be created")
 	}
 	c.target.name = m.GetName()
+	if err := c.refuseTerminating(m.GetName()); err != nil {
+		return nil, err
+	}
 	existing, err := c.api.newest(c.ctx(), c.res.objects, m.GetNamespace(), m.GetName())
 	if err != nil {
 		return nil, err

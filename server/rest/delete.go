@@ -7,14 +7,15 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	corev1 "k8s.io/api/core/v1"
-
+	"github.com/even-keel/evenkeel/server/kinds"
 	"github.com/even-keel/evenkeel/server/watch"
 	"github.com/even-keel/evenkeel/storage"
 )
@@ -112,7 +113,11 @@ func (c *call) tryDelete(current *watch.Object, o metav1.DeleteOptions) (deletio
 	}
 	before := obj.DeepCopyObject()
 	grace := c.gracePeriod(obj, o)
-	setPropagation(m, o, c.res.kind.Orphans)
+	if crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition); !ok {
+		setPropagation(m, o, c.res.kind.Orphans)
+	} else if crd.DeletionTimestamp == nil {
+		kinds.MarkDefinitionDeleted(crd)
+	}
 	pending := grace > 0 || len(m.GetFinalizers()) > 0 || !c.finalized(obj)
 	if pending || c.graceful() {
 		c.markDeleted(obj, grace)
@@ -192,14 +197,17 @@ func (c *call) markDeleted(obj runtime.Object, grace int64) {
 		if left := m.GetDeletionGracePeriodSeconds(); left == nil || *left <= grace {
 			return
 		}
-	} else if c.res.kind.HasGeneration && m.GetGeneration() > 0 {
+	} else if c.res.kind.HasGeneration && m.GetGeneration() > 0 && c.res.storage != definitionStorage {
 		m.SetGeneration(m.GetGeneration() + 1)
 	}
 	m.SetDeletionTimestamp(&at)
 	m.SetDeletionGracePeriodSeconds(&grace)
-	if ns, ok := obj.(*corev1.Namespace); ok {
+	switch obj := obj.(type) {
+	case *corev1.Namespace:
 		m.SetDeletionGracePeriodSeconds(nil)
-		ns.Status.Phase = corev1.NamespaceTerminating
+		obj.Status.Phase = corev1.NamespaceTerminating
+	case *apiextensionsv1.CustomResourceDefinition:
+		m.SetDeletionGracePeriodSeconds(nil)
 	}
 }
 

@@ -37,9 +37,18 @@ func errUnsupportedMediaType() error {
 }
 
 func errUnknownFormat() error {
+	return unknownFormat("application/json, application/yaml, application/vnd.kubernetes.protobuf")
+}
+
+// errNoPatchOfCustom is the answer to a patch that custom resources do not take.
+func errNoPatchOfCustom() error {
+	return unknownFormat("application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml")
+}
+
+func unknownFormat(accepted string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
-		Message: "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf",
+		Message: "the body of the request was in an unknown format - accepted media types include: " + accepted,
 	}}
 }
 

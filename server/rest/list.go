@@ -220,9 +220,15 @@ func (c *call) answerList(p page) error {
 	if c.out.as == "PartialObjectMetadata" {
 		return notAcceptable(fmt.Sprintf("you requested PartialObjectMetadata, but the requested object is a list (*%s.%sList)", kindGroupName(c.res.kind.GVK.Group), c.res.kind.GVK.Kind))
 	}
+	asStored, err := c.allAsStored(p.objects)
+	if err != nil {
+		return err
+	}
 	if c.out.as == "" && !c.out.pretty {
 		switch {
-		case c.out.media == mediaJSON && c.res.version == nil:
+		case c.out.media == mediaJSON && asStored && c.res.custom != nil:
+			return c.sendCustomList(http.StatusOK, p)
+		case c.out.media == mediaJSON && asStored:
 			return c.sendJSONList(http.StatusOK, p)
 		case c.out.media == mediaProto:
 			return c.sendProtoList(p)

@@ -199,6 +199,9 @@ func (c *call) typedList(p page) (runtime.Object, error) {
 	case "PartialObjectMetadataList":
 		return c.partialList(objs, p.listMeta())
 	}
+	if c.res.custom != nil {
+		return c.fillCustom(objs, p), nil
+	}
 	return c.fill(objs, p.listMeta())
 }
 

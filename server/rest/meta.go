@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
@@ -123,6 +124,9 @@ func (r *resource) validName() validation.ValidateNameFunc {
 // those that the system knows.
 func (r *resource) validateMeta(m metav1.Object) field.ErrorList {
 	errs := validation.ValidateObjectMetaAccessor(m, r.kind.Namespaced, r.validName(), metadataPath)
+	if r.custom != nil { // which are warned of finalizers instead
+		return errs
+	}
 	for i, name := range m.GetFinalizers() {
 		switch name {
 		case string(corev1.FinalizerKubernetes), metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents:
@@ -170,7 +174,9 @@ func (r *resource) validateChange(obj, old runtime.Object, subresource string) e
 		}
 		return r.invalid(m.GetName(), errs)
 	}
-	errs = append(errs, r.validateMeta(m)...)
+	if r.custom == nil {
+		errs = append(errs, r.validateMeta(m)...)
+	}
 	rules := r.rules()
 	if rules.validate != nil {
 		errs = append(errs, rules.validate(obj)...)
@@ -218,6 +224,10 @@ func statusField(obj runtime.Object) reflect.Value {
 
 // keepStatus gives an object the status of another; nil empties it.
 func keepStatus(obj, old runtime.Object) {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		keepCustomStatus(u, old)
+		return
+	}
 	f := statusField(obj)
 	if !f.IsValid() {
 		return
@@ -227,6 +237,16 @@ func keepStatus(obj, old runtime.Object) {
 		return
 	}
 	f.Set(statusField(old.DeepCopyObject()))
+}
+
+func keepCustomStatus(u *unstructured.Unstructured, old runtime.Object) {
+	if old != nil {
+		if status, ok := old.(*unstructured.Unstructured).Object["status"]; ok {
+			u.Object["status"] = runtime.DeepCopyJSONValue(status)
+			return
+		}
+	}
+	delete(u.Object, "status")
 }
 
 // sameIdentity refuses a change that was meant for an object of the same name.

@@ -108,6 +108,24 @@ func negotiate(r *http.Request, available []string) (output, error) {
 	return output{media: mediaJSON}, onlyPlain()
 }
 
+// refuseProto refuses protobuf for custom resources, which have no such form,
+// unless another is acceptable; their metadata has.
+func (c *call) refuseProto() error {
+	for _, a := range parseAccept(c.r) {
+		media, ok := mediaFor(a.media)
+		as := a.params["as"]
+		if !ok || as != "" && !transformable(a) || media == mediaProto && (as == "" && !c.answersScale() || as == "Table") {
+			continue
+		}
+		c.out = output{media: media, as: as, version: a.params["v"], pretty: pretty(c.r, a)}
+		return nil
+	}
+	return onlyPlain()
+}
+
+// answersScale says that the answer is of a built-in kind.
+func (c *call) answersScale() bool { return c.target.subresource == "scale" }
+
 // routable is the first and literal look at what a client takes, before its
 // parameters are read: it knows no application/* and no capitals.
 func routable(r *http.Request, available []string) bool {

@@ -27,6 +27,9 @@ func (c *call) patchSide(subresource string, merge func(wanted, old runtime.Obje
 	default:
 		return errUnsupportedMediaType()
 	}
+	if kind == types.StrategicMergePatchType && c.res.custom != nil {
+		return errNoPatchOfCustom()
+	}
 	var o metav1.PatchOptions
 	if err := params(c.query, &o); err != nil {
 		return err
@@ -40,8 +43,10 @@ func (c *call) patchSide(subresource string, merge func(wanted, old runtime.Obje
 	}
 	ch := change{subresource: subresource, merge: merge, intent: c.intent(o.DryRun, o.FieldManager, o.FieldValidation)}
 	if kind == types.ApplyPatchType {
-		if err := checkQuantities(mediaYAML, body, c.res.new()); err != nil {
-			return err
+		if c.res.custom == nil {
+			if err := checkQuantities(mediaYAML, body, c.res.new()); err != nil {
+				return err
+			}
 		}
 		c.makeApply(&ch, body, o.Force != nil && *o.Force)
 	} else {
@@ -138,6 +143,9 @@ func (c *call) keepKind(doc []byte) ([]byte, error) {
 
 // decodePatched reads what a patch has made of an object.
 func (c *call) decodePatched(in intent, kindOfPatch types.PatchType, body, doc []byte) (runtime.Object, error) {
+	if c.res.custom != nil {
+		return c.decodePatchedCustom(in, kindOfPatch, body, doc)
+	}
 	if err := checkQuantities(mediaJSON, doc, c.res.new()); err != nil {
 		return nil, err
 	}
@@ -162,6 +170,27 @@ func (c *call) decodePatched(in intent, kindOfPatch types.PatchType, body, doc [
 		return nil, err
 	}
 	obj.GetObjectKind().SetGroupVersionKind(c.res.gvk)
+	return c.patchedObject(obj)
+}
+
+// decodePatchedCustom does so for custom resources.
+func (c *call) decodePatchedCustom(in intent, kindOfPatch types.PatchType, body, doc []byte) (runtime.Object, error) {
+	found, err := patch.Strict(kindOfPatch, body)
+	if err != nil {
+		return nil, err
+	}
+	obj, strict, err := c.decodeCustom(mediaJSON, doc)
+	if err != nil {
+		return nil, invalidPatch(kindOfPatch, body, doc, err)
+	}
+	if err := c.patchStrict(append(found, strict...), in, kindOfPatch, body, doc); err != nil {
+		return nil, err
+	}
+	return c.patchedObject(obj)
+}
+
+// patchedObject checks that a patch has not made another object of it.
+func (c *call) patchedObject(obj runtime.Object) (runtime.Object, error) {
 	m := accessor(obj)
 	if err := c.checkName(m); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/even-keel/evenkeel/server/custom"
 	"github.com/even-keel/evenkeel/server/kinds"
 	"github.com/even-keel/evenkeel/server/patch"
 	"github.com/even-keel/evenkeel/server/watch"
@@ -21,6 +22,13 @@ type resource struct {
 	gvk     schema.GroupVersionKind
 	objects *watch.Resource
 	storage string
+
+	// custom is set for custom resources, whose kind is one of a version.
+	custom *custom.Version
+	// types are those of a custom resource in all its versions.
+	types func() *patch.Types
+	// watches are those that end with the resource.
+	watches *watches
 
 	// jsonStart is how the JSON of every object of this version begins.
 	jsonStart []byte
@@ -39,12 +47,40 @@ func storageName(gr schema.GroupResource) string { return gr.String() }
 func (g *registry) add(r *resource) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.addLocked(r)
+}
+
+func (g *registry) addLocked(r *resource) {
 	gv := r.gvk.GroupVersion()
 	if g.versions[gv] == nil {
 		g.versions[gv] = map[string]*resource{}
 	}
 	g.versions[gv][r.kind.Resource] = r
 	g.resources = append(g.resources, r)
+}
+
+// replace puts the versions of a custom resource in place of those that it had.
+func (g *registry) replace(storageName string, with []*resource) (gone []*resource) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var kept []*resource
+	for _, r := range g.resources {
+		if r.custom == nil || r.storage != storageName {
+			kept = append(kept, r)
+			continue
+		}
+		gone = append(gone, r)
+		gv := r.gvk.GroupVersion()
+		delete(g.versions[gv], r.kind.Resource)
+		if len(g.versions[gv]) == 0 {
+			delete(g.versions, gv)
+		}
+	}
+	g.resources = kept
+	for _, r := range with {
+		g.addLocked(r)
+	}
+	return gone
 }
 
 // find returns the resource; known says that at least its version is served.
@@ -139,7 +175,12 @@ func (r *resource) groupKind() schema.GroupKind {
 	return schema.GroupKind{Group: r.gvk.Group, Kind: r.gvk.Kind}
 }
 
-func (r *resource) listKind() string { return r.gvk.Kind + "List" }
+func (r *resource) listKind() string {
+	if r.custom != nil {
+		return r.custom.ListKind
+	}
+	return r.gvk.Kind + "List"
+}
 
 // kindGroupName is the group as it appears in conversions: "core" for "".
 func kindGroupName(group string) string {

@@ -43,6 +43,11 @@ func (c *call) serveScale() error {
 }
 
 func (c *call) answerScale(obj runtime.Object) error {
+	if check := c.res.kind.Scale.Check; check != nil {
+		if err := check(obj); err != nil {
+			return apierrors.NewInternalError(err)
+		}
+	}
 	var answer runtime.Object = c.scaleOf(obj)
 	var err error
 	switch c.out.as {

@@ -60,7 +60,7 @@ func (s *selector) fieldLabel(label, value string) (string, string, error) {
 		s.decode = true
 		return label, value, nil
 	}
-	if len(s.res.kind.Fields) == 0 {
+	if len(s.res.kind.Fields) == 0 && s.res.custom == nil {
 		return "", "", fmt.Errorf("%q is not a known field selector: only %q, %q", label, "metadata.name", "metadata.namespace")
 	}
 	return "", "", fmt.Errorf("field label not supported: %s", label)

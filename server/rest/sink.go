@@ -63,7 +63,7 @@ type eventEncoder struct {
 
 // frame returns the bytes of one event.
 func (e *eventEncoder) frame(dst []byte, event string, o *watch.Object) ([]byte, error) {
-	if e.out.as == "" && e.out.media == mediaJSON && e.res.version == nil {
+	if e.out.as == "" && e.out.media == mediaJSON && e.res.asStored(o) {
 		dst = append(dst, `{"type":"`...)
 		dst = append(dst, event...)
 		dst = append(dst, `","object":`...)

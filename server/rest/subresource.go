@@ -26,6 +26,8 @@ func (c *call) serveSubresource() error {
 		return c.serveSide("status", nil)
 	case sub == "scale" && c.res.kind.Scale != nil:
 		return c.serveScale()
+	case c.res.custom != nil:
+		return c.notFound()
 	case c.res.subresource(sub) == nil:
 		return errNoSuchResource()
 	}

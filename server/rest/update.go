@@ -2,6 +2,7 @@ package rest
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"reflect"
 	"strconv"
@@ -10,7 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/even-keel/evenkeel/server/patch"
@@ -197,7 +200,7 @@ func (c *call) checkRevision(ch change, obj, old runtime.Object) (outcome, error
 	switch {
 	case rv == "" || rv == "0":
 		if ch.replaces && c.res.kind.NeedsRevision {
-			return outcome{}, c.res.invalid(m.GetName(), field.ErrorList{
+			return outcome{}, apierrors.NewInvalid(schema.GroupKind{Group: c.res.gvk.Group, Kind: c.res.kind.Resource}, m.GetName(), field.ErrorList{
 				field.Invalid(metadataPath.Child("resourceVersion"), fieldRevision(rv), "must be specified for an update"),
 			})
 		}
@@ -292,6 +295,9 @@ func (c *call) mergeChange(ch change, obj, old runtime.Object) runtime.Object {
 func mergeStatus(obj, old runtime.Object) runtime.Object {
 	merged := old.DeepCopyObject()
 	keepStatus(merged, obj)
+	if _, ok := obj.(*unstructured.Unstructured); ok {
+		return merged
+	}
 	m, from := accessor(merged), accessor(obj)
 	if _, ok := obj.(*appsv1.Deployment); !ok {
 		m.SetLabels(from.GetLabels())
@@ -322,6 +328,9 @@ func keepSystemFields(m, old metav1.Object) {
 // sameWish reports whether two objects ask for the same: they differ at most in
 // metadata and status.
 func sameWish(a, b runtime.Object) bool {
+	if ua, ok := a.(*unstructured.Unstructured); ok {
+		return sameBesidesMetadata(ua.Object, b.(*unstructured.Unstructured).Object)
+	}
 	va, vb := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
 	for i := range va.NumField() {
 		switch va.Type().Field(i).Name {
@@ -333,6 +342,15 @@ func sameWish(a, b runtime.Object) bool {
 		}
 	}
 	return true
+}
+
+// sameBesidesMetadata is about custom resources: if their status is not a part
+// of its own, it is a wish like all else; if it is, both have the same.
+func sameBesidesMetadata(a, b map[string]any) bool {
+	a, b = maps.Clone(a), maps.Clone(b)
+	delete(a, "metadata")
+	delete(b, "metadata")
+	return equality.Semantic.DeepEqual(a, b)
 }
 
 // unchanged reports whether a change changes nothing, so that the object keeps
@@ -350,7 +368,7 @@ func finished(m metav1.Object) bool {
 
 // removeChanged deletes an object with its last finalizer.
 func (c *call) removeChanged(obj runtime.Object, current *watch.Object) (*watch.Object, error) {
-	value, err := toStoredBytes(obj)
+	value, err := c.res.toStoredBytes(c.ctx(), obj)
 	if err != nil {
 		return nil, err
 	}

@@ -33,6 +33,11 @@ func (c *call) watch(o internalversion.ListOptions, sel *selector) error {
 	}
 	ctx, cancel := context.WithTimeout(c.ctx(), watchTimeout(o))
 	defer cancel()
+	leave, ok := c.res.watches.enter(cancel)
+	defer leave()
+	if !ok { // the definition has just changed: the next try finds what is now
+		return errNoSuchResource()
+	}
 	sink, err := c.openSink(cancel)
 	if err != nil {
 		return err

@@ -15,6 +15,9 @@ type Cursor struct {
 	seat *seat
 	// after is the revision up to which events have been delivered.
 	after storage.Revision
+	// forgotten says that the watcher starts before what has been compacted,
+	// even if the ring happens to hold it.
+	forgotten bool
 	// log is where events come from while the ring does not hold them.
 	log storage.Watcher
 }
@@ -23,7 +26,7 @@ type Cursor struct {
 func (r *Resource) Watch(after storage.Revision) *Cursor {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return &Cursor{r: r, seat: r.bell.take(), after: after}
+	return &Cursor{r: r, seat: r.bell.take(), after: after, forgotten: after < r.hub.Compacted()}
 }
 
 // Close releases the cursor.
@@ -49,7 +52,7 @@ func (c *Cursor) Next(ctx context.Context) ([]*Event, error) {
 		}
 		through := c.r.hub.Through() // before the ring, see Snapshot
 		events, complete, moved := c.r.after(c.after, c.seat)
-		if !complete {
+		if !complete || c.forgotten {
 			if events, err := c.readLog(ctx); err != nil || len(events) > 0 {
 				return events, err
 			}
@@ -114,6 +117,6 @@ func (c *Cursor) readLog(ctx context.Context) ([]*Event, error) {
 		}
 		events = append(events, event)
 	}
-	c.after = max(c.after, batch.Through)
+	c.after, c.forgotten = max(c.after, batch.Through), false
 	return events, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tidwall/btree"
 
@@ -16,6 +17,8 @@ import (
 type Hub struct {
 	store  storage.Store
 	follow storage.Watcher
+	// compacted is a revision, see Compacted.
+	compacted atomic.Uint64
 
 	mu        sync.RWMutex
 	through   storage.Revision
@@ -201,6 +204,23 @@ func fillEvent(out *Event, e storage.Event) (*Event, error) {
 	}
 	return out, err
 }
+
+// Compact has the store forget what is older than a revision. Nobody can watch
+// or list from before it from then on; who watches already goes on.
+func (h *Hub) Compact(ctx context.Context, rev storage.Revision) error {
+	if err := h.store.Compact(ctx, rev); err != nil {
+		return err
+	}
+	for {
+		was := h.compacted.Load()
+		if was >= uint64(rev) || h.compacted.CompareAndSwap(was, uint64(rev)) {
+			return nil
+		}
+	}
+}
+
+// Compacted is the revision that was last compacted by this hub.
+func (h *Hub) Compacted() storage.Revision { return storage.Revision(h.compacted.Load()) }
 
 // Through is the revision up to which the hub has seen everything.
 func (h *Hub) Through() storage.Revision {

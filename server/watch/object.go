@@ -119,6 +119,22 @@ func (o *Object) WriteJSON(w io.Writer, skip int) error {
 // HasPrefix reports whether the object's JSON begins with prefix.
 func (o *Object) HasPrefix(prefix []byte) bool { return bytes.HasPrefix(o.head, prefix) }
 
+// Equal reports whether the object's JSON is the given one.
+func (o *Object) Equal(json []byte) bool {
+	return len(json) == o.Len() && bytes.HasPrefix(json, o.head) && bytes.HasSuffix(json, o.tail) &&
+		string(json[len(o.head):len(json)-len(o.tail)]) == o.version
+}
+
+// Keep attaches a value to the object, in place of one kept under the same key.
+// Kept returns it, or nil.
+func (o *Object) Keep(key, value any) { o.derived.Store(key, value) }
+
+// Kept returns what was last kept under a key.
+func (o *Object) Kept(key any) any {
+	v, _ := o.derived.Load(key)
+	return v
+}
+
 // Derive returns what make makes of the object, made once for each kind of key.
 // Everybody shares it: it must not be changed.
 func (o *Object) Derive(key any, make func(*Object) (any, error)) (any, error) {

@@ -79,7 +79,7 @@ func (r *Resource) Snapshot() Snapshot {
 func (r *Resource) SnapshotAt(rev storage.Revision) (Snapshot, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if rev < r.rev {
+	if rev < r.rev || rev < r.hub.Compacted() {
 		return Snapshot{}, false
 	}
 	return Snapshot{tree: r.tree.Copy(), Revision: rev}, true

@@ -69,13 +69,7 @@ var startServer = func(t *testing.T) (baseURL string, client, anonymous *http.Cl
 		done <- err
 		t.Fatalf("the server did not start: %v", err)
 	}
-	compact = func() error {
-		head, err := store.Head(context.Background())
-		if err != nil {
-			return err
-		}
-		return store.Compact(context.Background(), head)
-	}
+	compact = func() error { return s.Compact(context.Background()) }
 	return "http://" + listener.Addr().String(), &http.Client{Transport: bearer{masterToken}}, &http.Client{}, compact
 }
 

@@ -13,6 +13,8 @@ import (
 //	type k8s.io/api/core/v1.Toleration [map=atomic] [union]
 //		field [optional|required] [list=map] [keys=a,b] [map=atomic] [discriminator] [default=JSON]
 //	enum k8s.io/api/core/v1.PullPolicy Always,IfNotPresent,Never
+//	doc k8s.io/api/core/v1.Toleration text of the type
+//		field text of the field, where \n is a new line
 //
 // Only what differs from the JSON tag is said of optional and required.
 func (s *source) blocks(path string) ([]string, error) {

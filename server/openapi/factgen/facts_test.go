@@ -77,6 +77,39 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
+func TestDocs(t *testing.T) {
+	s := readSample(t, `package v1
+
+// Thing is a struct. It
+// has lines.
+//
+// And more, which is left out.
+// +union
+type Thing struct {
+	// list has values:
+	//
+	// - one: 1) and
+	//   more of it
+	// - two \\
+	// +optional
+	List string `+"`json:\"list\"`"+`
+	Bare string `+"`json:\"bare\"`"+`
+}
+
+type Silent struct {
+	A string `+"`json:\"a\"`"+`
+}
+
+// Conversion is for webhooks.
+type Conversion struct{}
+`)
+	want := []string{"doc p.Thing Thing is a struct. It has lines.\n" +
+		"\tlist list has values:\\n\\n- one: 1) and more of it\\n- two \\\\\\\\\n"}
+	if diff := cmp.Diff(want, s.docBlocks("p")); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestConstantsOfOtherPackages(t *testing.T) {
 	s := readSample(t, "package v1\n\nimport other \"x/other\"\n"+sample[len("package v1"):])
 	s.settle(map[string]*source{"x/other": readSample(t, "package other\n\nconst Borrowed = \"c\"\n")})

@@ -28,6 +28,7 @@ type loan struct{ name, of, path, from string }
 type typeDecl struct {
 	name string
 	doc  markers
+	text string // of the comment
 	spec ast.Expr
 }
 
@@ -107,11 +108,13 @@ func (s *source) readFile(name string) error {
 }
 
 func (s *source) addType(gen *ast.GenDecl, spec *ast.TypeSpec) {
-	doc := markersOf(spec.Doc)
+	comments := []*ast.CommentGroup{spec.Doc}
 	if len(gen.Specs) == 1 {
-		doc = markersOf(gen.Doc, spec.Doc)
+		comments = append(comments, gen.Doc)
 	}
-	s.types = append(s.types, typeDecl{name: spec.Name.Name, doc: doc, spec: spec.Type})
+	s.types = append(s.types, typeDecl{
+		name: spec.Name.Name, doc: markersOf(comments...), text: textOf(comments...), spec: spec.Type,
+	})
 }
 
 // importsOf returns the imports of a file by the names that it uses for them.
@@ -181,6 +184,7 @@ type field struct {
 	name      string
 	omitEmpty bool
 	doc       markers
+	text      string
 }
 
 // fields returns the named fields of a struct; embedded ones are facts of their
@@ -203,6 +207,7 @@ func fields(spec *ast.StructType) ([]field, error) {
 			name:      tag[0],
 			omitEmpty: slices.Contains(tag[1:], "omitempty"),
 			doc:       markersOf(f.Doc),
+			text:      textOf(f.Doc),
 		})
 	}
 	return found, nil
