@@ -1,16 +1,21 @@
-// Package gather lets a handler of HTTP/1 send what it writes in few calls of
-// the system.
+// Package gather lets a handler send what it writes in few calls of the system.
 //
-// An answer passes the buffers of net/http and the records of TLS, which are
-// smaller than what a list or a batch of events fills; each buffer would be a
-// call of its own, and those cost more than the encryption. [Conn] stands below
-// both and holds their output until the handler is done.
+// An answer passes the buffers of net/http, the frames of HTTP/2 and the records
+// of TLS, which are smaller than what a list or a batch of events fills; each
+// buffer would be a call of its own, and those cost more than the encryption.
+// [Conn] stands below them and holds their output until the handler is done.
+//
+// Where a connection carries several answers, all wait for the one that holds it.
+// Its handler must not hold it for long, then, and in particular not while it
+// waits for the client: what that waits for may be what is held.
 package gather
 
 import (
 	"context"
 	"net"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // size is how much is held at most.
@@ -23,36 +28,51 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, 0, size); return &b 
 type Conn struct {
 	net.Conn
 
-	mu   sync.Mutex
-	held *[]byte // nil unless output is held
+	// sending says that a call of the system is under way.
+	sending atomic.Bool
+
+	mu      sync.Mutex
+	holders int
+	held    *[]byte // nil unless output is held
 }
 
-// Hold makes Write keep what is written, up to a bound, until Release.
+// Hold makes Write keep what is written, up to a bound, until each Hold has had its
+// Release.
 func (c *Conn) Hold() {
 	if c == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.held == nil {
+	if c.holders++; c.held == nil {
 		c.held = buffers.Get().(*[]byte)
 	}
 }
 
-// Release sends what is held. Writes are sent at once again.
+// Release ends a Hold. What is held is sent, whoever else holds.
 func (c *Conn) Release() error {
 	if c == nil {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.held == nil {
+	if c.holders == 0 {
 		return nil
 	}
 	err := c.flush()
-	buffers.Put(c.held)
-	c.held = nil
+	if c.holders--; c.holders == 0 {
+		buffers.Put(c.held)
+		c.held = nil
+	}
 	return err
+}
+
+// Interrupt makes a write fail that the client does not let go on, and all that
+// come after it. Without one it does nothing.
+func (c *Conn) Interrupt() {
+	if c != nil && c.sending.Load() {
+		_ = c.Conn.SetWriteDeadline(time.Unix(1, 0)) // fails on a closed one, which is as good
+	}
 }
 
 // Write implements [net.Conn]. An error may be that of an earlier write which
@@ -61,7 +81,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.held == nil {
-		return c.Conn.Write(p)
+		return c.send(p)
 	}
 	if len(*c.held)+len(p) > size {
 		if err := c.flush(); err != nil {
@@ -69,7 +89,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 		}
 	}
 	if len(p) > size {
-		return c.Conn.Write(p)
+		return c.send(p)
 	}
 	*c.held = append(*c.held, p...)
 	return len(p), nil
@@ -79,9 +99,15 @@ func (c *Conn) flush() error {
 	if len(*c.held) == 0 {
 		return nil
 	}
-	_, err := c.Conn.Write(*c.held)
+	_, err := c.send(*c.held)
 	*c.held = (*c.held)[:0]
 	return err
+}
+
+func (c *Conn) send(p []byte) (int, error) {
+	c.sending.Store(true)
+	defer c.sending.Store(false)
+	return c.Conn.Write(p)
 }
 
 // Listener makes the connections of a listener ones that gather.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"testing"
 
@@ -37,22 +38,27 @@ func TestWritesAreHeldUntilReleased(t *testing.T) {
 			t.Fatalf("wrote %d: %v", n, err)
 		}
 	}
+	release := func() {
+		t.Helper()
+		if err := c.Release(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	write("a")
 	c.Hold()
-	c.Hold() // once is enough
+	c.Hold() // somebody else
 	write("b")
 	write("c")
 	if got := strings.Join(r.writes, "|"); got != "a" {
 		t.Errorf("before: %s", got)
 	}
-	if err := c.Release(); err != nil {
-		t.Fatal(err)
-	}
+	release()
 	write("d")
-	if err := c.Release(); err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.Join(r.writes, "|"); got != "a|bc|d" {
+	write("e")
+	release()
+	write("f")
+	release() // once too often
+	if got := strings.Join(r.writes, "|"); got != "a|bc|de|f" {
 		t.Errorf("after: %s", got)
 	}
 }
@@ -107,5 +113,29 @@ func TestTheContextKnowsTheConnection(t *testing.T) {
 	none.Hold()
 	if err := none.Release(); err != nil || none != nil {
 		t.Errorf("a connection of another kind: %v, %v", none, err)
+	}
+}
+
+func TestAnInterruptedWriteFails(t *testing.T) {
+	client, stuck := net.Pipe() // nobody reads
+	defer func() { _ = client.Close() }()
+	c := &gather.Conn{Conn: stuck}
+	c.Interrupt() // nothing to interrupt: the connection stays good
+	c.Hold()
+	if _, err := c.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- c.Release() }()
+	for {
+		select {
+		case err := <-failed:
+			if !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("got %v", err)
+			}
+			return
+		default:
+			c.Interrupt()
+		}
 	}
 }

@@ -1,12 +1,12 @@
 package rest
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -29,9 +29,6 @@ type sink interface {
 	close()
 }
 
-// writeTimeout is how long a client may take to read what is sent at once.
-const writeTimeout = time.Minute
-
 // openSink begins the answer of a watch; its headers are sent at once. gone is
 // called when the client leaves, unless the request's context tells.
 func (c *call) openSink(gone func()) (sink, error) {
@@ -51,7 +48,8 @@ func (c *call) openSink(gone func()) (sink, error) {
 	h.Set("Content-Type", media)
 	h.Set("Cache-Control", "no-cache, private")
 	c.w.WriteHeader(http.StatusOK)
-	s := &stream{encoder: e, control: http.NewResponseController(c.w), w: bufio.NewWriterSize(c.w, 16<<10), conn: c.conn()}
+	s := &stream{encoder: e, w: c.w, control: http.NewResponseController(c.w)}
+	s.guard = guard{conn: gather.Of(c.ctx()), control: s.control}
 	return s, s.flush()
 }
 
@@ -156,18 +154,26 @@ func (e *eventEncoder) special(event string, obj runtime.Object) (runtime.Object
 	return e.partial(obj)
 }
 
-// stream is a sink over a plain HTTP answer.
+// stream is a sink over a plain HTTP answer. Events are gathered, and go out in
+// few pieces: with HTTP/2 each piece is a matter of several goroutines.
 type stream struct {
 	encoder *eventEncoder
+	w       http.ResponseWriter
 	control *http.ResponseController
-	w       *bufio.Writer
-	conn    *gather.Conn
-	frame   []byte
+	guard   guard
+	batch   *[]byte // of events that are not written yet; nil if there are none
 }
 
+// batchBytes is from which length on a batch is written. With what HTTP and TLS
+// add it fits what a connection holds.
+const batchBytes = 60 << 10
+
+// batches holds no large buffers, nor do streams between events.
+var batches = sync.Pool{New: func() any { b := make([]byte, 0, batchBytes+4<<10); return &b }}
+
 func (s *stream) object(event string, o *watch.Object) error {
-	frame, err := s.encoder.frame(s.frame[:0], event, o)
-	return s.write(frame, err)
+	batch, err := s.encoder.frame(s.pending(), event, o)
+	return s.append(batch, err)
 }
 
 func (s *stream) typed(event string, obj runtime.Object) error {
@@ -175,42 +181,52 @@ func (s *stream) typed(event string, obj runtime.Object) error {
 	if err != nil {
 		return err
 	}
-	frame, err := s.encoder.typedFrame(s.frame[:0], event, obj)
-	return s.write(frame, err)
+	batch, err := s.encoder.typedFrame(s.pending(), event, obj)
+	return s.append(batch, err)
 }
 
-func (s *stream) write(frame []byte, err error) error {
+// pending is what events are appended to.
+func (s *stream) pending() []byte {
+	if s.batch == nil {
+		s.batch = batches.Get().(*[]byte)
+	}
+	return *s.batch
+}
+
+func (s *stream) append(batch []byte, err error) error {
 	if err != nil {
 		return err
 	}
-	if cap(frame) <= 64<<10 {
-		s.frame = frame
+	if *s.batch = batch; len(batch) < batchBytes {
+		return nil
 	}
-	if len(frame) > s.w.Available() {
-		_ = s.control.SetWriteDeadline(time.Now().Add(writeTimeout))
-		s.conn.Hold()
+	s.guard.begin()
+	return s.write()
+}
+
+func (s *stream) write() error {
+	if s.batch == nil {
+		return nil
 	}
-	_, err = s.w.Write(frame)
+	_, err := s.w.Write(*s.batch)
+	if cap(*s.batch) <= 2*batchBytes {
+		*s.batch = (*s.batch)[:0]
+		batches.Put(s.batch)
+	}
+	s.batch = nil
 	return err
 }
 
-// flush leaves no deadline behind: one that passes while nothing is written
-// still ends an HTTP/2 stream.
 func (s *stream) flush() error {
-	defer s.close()
-	_ = s.control.SetWriteDeadline(time.Now().Add(writeTimeout))
-	s.conn.Hold()
-	err := s.w.Flush()
+	s.guard.begin()
+	err := s.write()
 	if err == nil {
 		err = s.control.Flush()
 	}
-	return errors.Join(err, s.conn.Release())
+	return errors.Join(err, s.guard.end())
 }
 
-func (s *stream) close() {
-	_ = s.conn.Release()
-	_ = s.control.SetWriteDeadline(time.Time{})
-}
+func (s *stream) close() { _ = s.guard.end() }
 
 // socket is a sink over a WebSocket: each event is a message.
 type socket struct {
