@@ -54,8 +54,10 @@ func entries() []entry {
 		{row("list ConfigMaps, protobuf", figure.MBPerSecond, figure.Target{}), lists(configMap(1000), protoType)},
 		{row("list Pods, JSON", figure.MBPerSecond, ten), lists(pod(0), jsonType)},
 		{row("list Pods, protobuf", figure.MBPerSecond, ten), lists(pod(0), protoType)},
-		{row("watch fan-out, HTTP/2", figure.EventsPerS, ten), fanOut(cm, http2, watch2)},
-		{row("watch fan-out, HTTP/1.1", figure.EventsPerS, figure.Target{}), fanOut(cm, http1, watch1)},
+		{row("watch fan-out, ConfigMaps, HTTP/2", figure.EventsPerS, ten), fanOut(cm, http2, watch2)},
+		{row("watch fan-out, ConfigMaps, HTTP/1.1", figure.EventsPerS, figure.Target{}), fanOut(cm, http1, watch1)},
+		{row("watch fan-out, Pods, HTTP/2", figure.EventsPerS, figure.Target{}), fanOut(pod(0), http2, watch2)},
+		{row("watch fan-out, Pods, HTTP/1.1", figure.EventsPerS, figure.Target{}), fanOut(pod(0), http1, watch1)},
 	}
 }
 

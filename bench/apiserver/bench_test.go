@@ -61,7 +61,7 @@ func TestFailuresEndTheRun(t *testing.T) {
 		ours *toy
 		want string
 	}{
-		"a watch that the server ends":  {cutting, "watch fan-out, HTTP/2: the server ended a watch"},
+		"a watch that the server ends":  {cutting, "watch fan-out, ConfigMaps, HTTP/2: the server ended a watch"},
 		"an answer with another status": {full, "create Pods: create 10 pods: status 409 where 201 was due: it exists"},
 	} {
 		t.Run(name, func(t *testing.T) {

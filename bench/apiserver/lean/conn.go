@@ -185,14 +185,19 @@ func parseHead(text []byte) (head, error) {
 	return h, nil
 }
 
-// buffered reads from the system in large pieces, for TLS asks for small ones.
+// buffered reads from the system in large pieces, for TLS asks for small ones. With
+// a tape it reads from there, and the connection is closed.
 type buffered struct {
 	net.Conn
 	in   []byte
 	r, w int
+	tape *Tape
 }
 
 func (b *buffered) Read(p []byte) (int, error) {
+	if b.tape != nil {
+		return b.tape.play(p)
+	}
 	if b.r == b.w {
 		if len(p) >= len(b.in) {
 			return b.Conn.Read(p)
@@ -205,4 +210,26 @@ func (b *buffered) Read(p []byte) (int, error) {
 	n := copy(p, b.in[b.r:b.w])
 	b.r += n
 	return n, nil
+}
+
+func (b *buffered) Write(p []byte) (int, error) {
+	if b.tape != nil {
+		return b.tape.write(p)
+	}
+	return b.Conn.Write(p)
+}
+
+func (b *buffered) Close() error {
+	if b.tape != nil {
+		return b.tape.close()
+	}
+	return b.Conn.Close()
+}
+
+// SetDeadline does nothing to a tape, which never waits.
+func (b *buffered) SetDeadline(t time.Time) error {
+	if b.tape != nil {
+		return nil
+	}
+	return b.Conn.SetDeadline(t)
 }
