@@ -104,6 +104,7 @@ var Evenkeel = Policy{
 		{Folder: "server/openapi", May: []string{"server/kinds"},
 			Gives: "pure: the OpenAPI documents, made from the types of the kinds"},
 		{Folder: "server/openapi/factgen", Gives: "the generator of what server/openapi knows of the types' sources"},
+		{Folder: "server/plain", Gives: "pure: reads JSON of API types about which there is nothing to say"},
 		{Folder: "server/gather", Gives: "connections that send what a handler writes in few calls of the system"},
 		{Folder: "server/rest", May: []string{"storage", "server/*"}, Tests: []string{"storage/embedded"},
 			Gives: "verbs, negotiation, discovery, OpenAPI, streaming"},

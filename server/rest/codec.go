@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -19,6 +21,7 @@ import (
 	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 
+	"github.com/even-keel/evenkeel/server/plain"
 	"github.com/even-keel/evenkeel/server/watch"
 )
 
@@ -44,7 +47,7 @@ func newCodec(scheme *runtime.Scheme) *codec {
 
 // readBody reads a request's body, up to what is allowed.
 func readBody(r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	body, err := readAll(io.LimitReader(r.Body, maxBody+1), r.ContentLength)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return nil, routingError(http.StatusRequestTimeout, metav1.StatusReasonTimeout, "the request's body was not sent in time")
 	}
@@ -55,6 +58,16 @@ func readBody(r *http.Request) ([]byte, error) {
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
 	}
 	return body, nil
+}
+
+// readAll is io.ReadAll of something whose length may be known; it must end even so.
+func readAll(r io.Reader, length int64) ([]byte, error) {
+	if length < 0 || length > maxBody {
+		return io.ReadAll(r)
+	}
+	out := bytes.NewBuffer(make([]byte, 0, length+bytes.MinRead))
+	_, err := out.ReadFrom(r)
+	return out.Bytes(), err
 }
 
 // contentType returns the media type of a request's body; JSON if it has none.
@@ -92,6 +105,9 @@ func (c *codec) decode(media string, body []byte, gvk schema.GroupVersionKind, i
 	if err := checkQuantities(media, body, into); err != nil {
 		return nil, nil, err
 	}
+	if media == mediaJSON && decodePlain(body, gvk, into) {
+		return into, nil, nil
+	}
 	obj, got, err := decoder.Decode(body, &gvk, into)
 	if err != nil {
 		if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil {
@@ -100,6 +116,27 @@ func (c *codec) decode(media string, body []byte, gvk schema.GroupVersionKind, i
 		return nil, nil, decodeError(err, got, gvk.Kind, body)
 	}
 	return c.checkKind(obj, got, gvk, nil)
+}
+
+// decodePlain reads an object about which there is nothing to say, and reports
+// whether it is one.
+func decodePlain(body []byte, gvk schema.GroupVersionKind, into runtime.Object) bool {
+	to := reflect.ValueOf(into).Elem()
+	if !to.IsZero() {
+		return false
+	}
+	obj, ok := reflect.New(to.Type()).Interface().(runtime.Object)
+	if !ok || !plain.Decode(body, obj) {
+		return false
+	}
+	apiVersion, kind := gvk.ToAPIVersionAndKind()
+	says, err := meta.TypeAccessor(obj)
+	if err != nil || (says.GetAPIVersion() != "" && says.GetAPIVersion() != apiVersion) || (says.GetKind() != "" && says.GetKind() != kind) {
+		return false
+	}
+	to.Set(reflect.ValueOf(obj).Elem())
+	into.GetObjectKind().SetGroupVersionKind(gvk)
+	return true
 }
 
 // checkKind refuses what is of another kind than wanted, unless it is the same
@@ -177,8 +214,12 @@ func (r *resource) decodedOnce(o *watch.Object) (runtime.Object, error) {
 		return f.obj.DeepCopy(), nil
 	}
 	obj := r.kind.New()
-	if err := json.Unmarshal(o.AppendJSON(make([]byte, 0, o.Len())), obj); err != nil {
-		return nil, fmt.Errorf("decode %s %s/%s: %w", r.storage, o.Namespace, o.Name, err)
+	body := o.AppendJSON(make([]byte, 0, o.Len()))
+	if !plain.Decode(body, obj) {
+		obj = r.kind.New()
+		if err := json.Unmarshal(body, obj); err != nil {
+			return nil, fmt.Errorf("decode %s %s/%s: %w", r.storage, o.Namespace, o.Name, err)
+		}
 	}
 	obj.GetObjectKind().SetGroupVersionKind(r.kind.GVK)
 	return obj, nil

@@ -127,6 +127,11 @@ func (r *resource) validateMeta(m metav1.Object) field.ErrorList {
 	if r.custom != nil { // which are warned of finalizers instead
 		return errs
 	}
+	return append(errs, validateFinalizers(m)...)
+}
+
+func validateFinalizers(m metav1.Object) field.ErrorList {
+	var errs field.ErrorList
 	for i, name := range m.GetFinalizers() {
 		switch name {
 		case string(corev1.FinalizerKubernetes), metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents:
@@ -137,6 +142,16 @@ func (r *resource) validateMeta(m metav1.Object) field.ErrorList {
 		}
 	}
 	return errs
+}
+
+// soundNames reports whether validateMeta finds nothing, for metadata of which it
+// is known that any object may have it.
+func (r *resource) soundNames(m metav1.Object) bool {
+	valid := r.validName()
+	if len(valid(m.GetName(), false)) > 0 || (m.GetGenerateName() != "" && len(valid(m.GetGenerateName(), true)) > 0) {
+		return false
+	}
+	return len(validateFinalizers(m)) == 0
 }
 
 var metadataPath = field.NewPath("metadata")
@@ -163,8 +178,10 @@ func (r *resource) validateNew(obj runtime.Object) error {
 func (r *resource) validateChange(obj, old runtime.Object, subresource string) error {
 	m, oldMeta := accessor(obj), accessor(old)
 	errs := validation.ValidateObjectMetaAccessor(m, r.kind.Namespaced, path.ValidatePathSegmentName, metadataPath)
-	errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(m, oldMeta, metadataPath)...)
-	errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(m, oldMeta, metadataPath)...)
+	sound := len(errs) == 0
+	if changed := validation.ValidateObjectMetaAccessorUpdate(m, oldMeta, metadataPath); len(changed) > 0 {
+		errs = append(append(errs, changed...), validation.ValidateObjectMetaAccessorUpdate(m, oldMeta, metadataPath)...)
+	}
 	if sub := r.subresource(subresource); sub != nil && sub.Validate != nil {
 		return r.invalid(m.GetName(), append(errs, sub.Validate(obj, old)...))
 	}
@@ -174,7 +191,7 @@ func (r *resource) validateChange(obj, old runtime.Object, subresource string) e
 		}
 		return r.invalid(m.GetName(), errs)
 	}
-	if r.custom == nil {
+	if r.custom == nil && (!sound || !r.soundNames(m)) {
 		errs = append(errs, r.validateMeta(m)...)
 	}
 	rules := r.rules()

@@ -24,7 +24,7 @@ const (
 // checkQuantities refuses a body with a quantity that would take long to read,
 // before it is decoded into obj. Few bodies need more than a scan of their bytes.
 func checkQuantities(media string, body []byte, obj runtime.Object) error {
-	if !hasLongNumber(body) || !holdsQuantity(reflect.TypeOf(obj)) {
+	if !holdsQuantity(reflect.TypeOf(obj)) || !hasLongNumber(body) {
 		return nil
 	}
 	switch media {

@@ -43,8 +43,13 @@ func (c *call) updateSide(subresource string, merge func(wanted, old runtime.Obj
 	if err := c.checkName(m); err != nil {
 		return err
 	}
-	ch := change{subresource: subresource, intent: in, replaces: true, merge: merge}
-	ch.make = func(runtime.Object) (runtime.Object, error) { return obj.DeepCopyObject(), nil }
+	ch := change{subresource: subresource, intent: in, replaces: true, made: true, merge: merge}
+	ch.make = func(runtime.Object) (runtime.Object, error) {
+		if rv := m.GetResourceVersion(); rv != "" && rv != "0" {
+			return obj, nil // there is no second try
+		}
+		return obj.DeepCopyObject(), nil
+	}
 	if own := c.res.subresource(subresource); own != nil {
 		ch.untracked = own.Untracked
 	}
@@ -61,7 +66,9 @@ func (c *call) updateSide(subresource string, merge func(wanted, old runtime.Obj
 type change struct {
 	intent
 	subresource string
-	// make returns the wanted object; old is a copy of the present one.
+	// make returns the wanted object; old is a copy of the present one, or nil if
+	// made says that it is wanted whatever there is.
+	made bool
 	make func(old runtime.Object) (runtime.Object, error)
 	// create, if not nil, is called when the object does not exist.
 	create func() error
@@ -147,7 +154,11 @@ func (c *call) tryChange(ch change, current *watch.Object) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	obj, err := ch.make(old.DeepCopyObject())
+	var start runtime.Object
+	if !ch.made {
+		start = old.DeepCopyObject()
+	}
+	obj, err := ch.make(start)
 	if err != nil {
 		return outcome{}, err
 	}
