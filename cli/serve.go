@@ -149,14 +149,10 @@ func (f *serveFlags) config(listener net.Listener, log *slog.Logger) (server.Con
 		}
 		checkers = append([]auth.TokenChecker{static}, checkers...)
 	}
-	objects := bootstrap.Options{
+	first := bootstrap.All(bootstrap.Options{
 		ClientCA: credentials.CAPEM, RootCA: credentials.CAPEM,
 		AdvertiseAddress: advertised(listens.Addr()), Port: int32(listens.Port()),
-	}
-	first := bootstrap.Objects(objects)
-	for _, namespace := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
-		first = append(first, bootstrap.ForNamespace(namespace, objects)...)
-	}
+	})
 	documents, err := openID(tokens, listener)
 	return server.Config{
 		Listener:      listener,

@@ -10,6 +10,8 @@ package bootstrap
 import (
 	"net/netip"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -30,6 +32,15 @@ type Options struct {
 	// RootCA, in PEM, is what pods check the server's certificate against.
 	// Without one namespaces do not get a copy.
 	RootCA []byte
+}
+
+// All returns the objects of a new cluster, and those of its first namespaces.
+func All(o Options) []runtime.Object {
+	all := Objects(o)
+	for _, namespace := range []string{metav1.NamespaceDefault, corev1.NamespaceNodeLease, metav1.NamespacePublic, metav1.NamespaceSystem} {
+		all = append(all, ForNamespace(namespace, o)...)
+	}
+	return all
 }
 
 // Objects returns the objects of a new cluster, each after the namespace that it
