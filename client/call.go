@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -64,7 +65,7 @@ func (c *Conn) send(ctx context.Context, r *call) (*http.Response, error) {
 				return nil, err
 			}
 		}
-		resp, wait, err := c.try(ctx, r)
+		resp, wait, err := c.try(ctx, r, attempt)
 		if err == nil {
 			return resp, nil
 		}
@@ -77,11 +78,15 @@ func (c *Conn) send(ctx context.Context, r *call) (*http.Response, error) {
 	}
 }
 
-// brokenWait is what is waited after a connection broke.
-const brokenWait = time.Second
+// brokenWait is what is waited after a connection broke: hardly anything at first,
+// for it may have been idle for too long, and up to a second if they keep breaking.
+func brokenWait(attempt int) time.Duration {
+	most := min(50*time.Millisecond<<min(attempt, 10), time.Second)
+	return most/2 + rand.N(most/2)
+}
 
 // try sends a request once. If it failed and may be repeated, wait is not zero.
-func (c *Conn) try(ctx context.Context, r *call) (resp *http.Response, wait time.Duration, err error) {
+func (c *Conn) try(ctx context.Context, r *call, attempt int) (resp *http.Response, wait time.Duration, err error) {
 	req, err := c.request(ctx, r)
 	if err != nil {
 		return nil, 0, err
@@ -89,7 +94,7 @@ func (c *Conn) try(ctx context.Context, r *call) (resp *http.Response, wait time
 	got, err := c.http.Do(req)
 	if err != nil {
 		if r.method == http.MethodGet && isBroken(err) && ctx.Err() == nil {
-			wait = brokenWait
+			wait = brokenWait(attempt)
 		}
 		return nil, wait, err
 	}
@@ -210,7 +215,7 @@ func (c *Conn) read(ctx context.Context, r *call) (*body, error) {
 			return b, nil
 		}
 		err = fmt.Errorf("%s %s: %w", strings.ToLower(r.method), r.path, err)
-		if r.method != http.MethodGet || !isBroken(err) || attempt >= c.retries || sleep(ctx, brokenWait) != nil {
+		if r.method != http.MethodGet || !isBroken(err) || attempt >= c.retries || sleep(ctx, brokenWait(attempt)) != nil {
 			return nil, err
 		}
 	}

@@ -192,6 +192,36 @@ func TestReadsAreRepeatedWhenTheConnectionBreaks(t *testing.T) {
 	}
 }
 
+// TestABrokenConnectionIsNotWaitedForLong: who watches has to be right again soon
+// after a fault, and one connection that broke is no reason to spare the server.
+func TestABrokenConnectionIsNotWaitedForLong(t *testing.T) {
+	for name, test := range map[string]struct {
+		breaks      int
+		least, most time.Duration
+	}{
+		"once":       {1, 25 * time.Millisecond, 50 * time.Millisecond},
+		"three":      {3, 175 * time.Millisecond, 350 * time.Millisecond},
+		"many times": {9, 2775 * time.Millisecond, 5550 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				asked := 0
+				c := serveInMemory(t, func(w http.ResponseWriter, r *http.Request) {
+					if asked++; asked <= test.breaks {
+						panic(http.ErrAbortHandler)
+					}
+					answer(w, configMap("a", nil))
+				}, nil)
+				began := time.Now()
+				_, err := c.Get(t.Context(), client.Key{Name: "a"})
+				if took := time.Since(began); err != nil || took < test.least || took > test.most {
+					t.Errorf("it took %s: %v", took, err)
+				}
+			})
+		})
+	}
+}
+
 func TestRequestsAreLimitedOnlyIfAsked(t *testing.T) {
 	for name, test := range map[string]struct {
 		adjust func(*rest.Config)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/even-keel/evenkeel/client"
 )
@@ -124,7 +125,7 @@ func parse(text []byte) ([]*unstructured.Unstructured, error) {
 		if err != nil {
 			return nil, err
 		}
-		content, err := yaml.ToJSON(doc)
+		content, err := sigsyaml.YAMLToJSON(doc)
 		if err != nil {
 			return nil, err
 		}

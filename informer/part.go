@@ -174,5 +174,6 @@ func (s *shared[T]) dropPartLocked(p *part[T]) {
 	}
 	if len(s.parts) == 1 {
 		s.parts[0].held = nil
+		s.ends.forget()
 	}
 }

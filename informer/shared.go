@@ -34,6 +34,7 @@ type shared[T client.Object] struct {
 	turn     sync.Mutex
 	parts    []*part[T]
 	handlers map[*handler[T]]struct{}
+	ends     ends
 	running  bool
 	stopped  bool
 	scoped   bool // the parts are known
@@ -48,6 +49,8 @@ type event[T client.Object] struct {
 	// there is no obj.
 	deleted, missing bool
 }
+
+func (e event[T]) revision() cache.Revision { return cache.Revision(e.obj.GetResourceVersion()) }
 
 // write is what a reflector has for the store.
 type write[T client.Object] struct {
@@ -78,7 +81,7 @@ func (s *shared[T]) applyLocked(p *part[T], w write[T]) {
 	for _, e := range w.events {
 		if !e.deleted && !e.missing {
 			p.hold(e.key)
-			if w.fresh || touched[e.key] || !s.knownLocked(p, now, e) {
+			if w.fresh || touched[e.key] && !s.ends.after(e.key, e.revision()) || !s.knownLocked(p, now, e) {
 				b.Set(e.obj)
 				if !w.fresh {
 					touched[e.key] = true
@@ -87,34 +90,63 @@ func (s *shared[T]) applyLocked(p *part[T], w write[T]) {
 			continue
 		}
 		p.drop(e.key)
+		s.endLocked(p, now, e)
 		if s.heldElsewhereLocked(p, e.key) {
 			continue
 		}
 		b.Delete(e.key)
 		touched[e.key] = true
-		if e.deleted {
+		if e.deleted && !s.outdatedLocked(p, now, e) {
 			finals[e.obj.GetUID()] = e.obj
 		}
 	}
-	if w.revision != "" {
-		p.revision = cache.Revision(w.revision)
+	if r := cache.Revision(w.revision); r != "" {
+		if !r.Includes(p.revision) {
+			s.ends.forget()
+		}
+		p.revision = r
 	}
-	b.Complete(s.completeLocked())
+	complete := s.completeLocked()
+	s.ends.passed(complete)
+	b.Complete(complete)
 	s.tellLocked(s.store.Apply(&b), finals, initial, w.replaced)
 }
 
-// knownLocked reports whether the store has what an event tells: this revision,
-// or a later one, if another part has been faster.
+// knownLocked reports whether an event tells nothing new: the store has this
+// revision or, as another part has been faster, has or had a later one.
 func (s *shared[T]) knownLocked(p *part[T], now cache.Snapshot[T], e event[T]) bool {
+	if s.ends.after(e.key, e.revision()) {
+		return true
+	}
 	has := now.Entry(e.key.Namespace, e.key.Name)
 	if !has.Exists() {
 		return false
 	}
-	revision := cache.Revision(e.obj.GetResourceVersion())
+	revision := e.revision()
 	if has.Revision() == revision && has.UID() == e.obj.GetUID() {
 		return revision != ""
 	}
 	return has.Revision().Includes(revision) && s.heldElsewhereLocked(p, e.key)
+}
+
+// outdatedLocked reports whether an event is older than what the store has, by
+// another part that has been faster.
+func (s *shared[T]) outdatedLocked(p *part[T], now cache.Snapshot[T], e event[T]) bool {
+	has := now.Entry(e.key.Namespace, e.key.Name)
+	return p.held != nil && has.Exists() && !e.revision().Includes(has.Revision())
+}
+
+// endLocked remembers up to where an object is known that a part lets go.
+func (s *shared[T]) endLocked(p *part[T], now cache.Snapshot[T], e event[T]) {
+	if p.held == nil {
+		return
+	}
+	if has := now.Entry(e.key.Namespace, e.key.Name); has.Exists() {
+		s.ends.note(e.key, has.Revision())
+	}
+	if e.deleted {
+		s.ends.note(e.key, e.revision())
+	}
 }
 
 // completeLocked is up to where all parts are complete.
