@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -50,11 +51,12 @@ func (c *Client[T]) Get(ctx context.Context, key Key, opts ...ReadOption) (T, er
 		if key.Namespace == "" {
 			key.Namespace = c.namespace
 		}
-		obj, err := c.layer.Get(ctx, key)
-		if err != nil {
+		switch obj, err := c.layer.Get(ctx, key); {
+		case err == nil:
+			return cast[T](obj)
+		case !errors.Is(err, ErrUncached):
 			return none, err
 		}
-		return cast[T](obj)
 	}
 	o, err := readOptions("", opts)
 	if err != nil {

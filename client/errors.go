@@ -20,6 +20,8 @@ var (
 	ErrTooLarge = errors.New("the object is too large")
 	// ErrMalformed says that an answer of the server cannot be read.
 	ErrMalformed = errors.New("malformed answer")
+	// ErrUncached is for layers: the server is to be asked instead.
+	ErrUncached = errors.New("the cache does not have that")
 	// ErrNoConfig says that there is no configuration to be found.
 	ErrNoConfig = errors.New("no cluster is configured")
 )

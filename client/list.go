@@ -57,6 +57,10 @@ func (c *Client[T]) listLayer(ctx context.Context, opts []ReadOption) iter.Seq2[
 			return
 		}
 		for obj, err := range c.layer.List(ctx, o) {
+			if errors.Is(err, ErrUncached) {
+				c.Live().List(ctx, opts...)(yield)
+				return
+			}
 			if err != nil {
 				yield(none, err)
 				return

@@ -39,6 +39,7 @@ const (
 // Layer answers the reads of a kind's clients in place of the server, and sees
 // what they wrote. Objects that it returns must be of the clients' type.
 type Layer interface {
+	// Get and List may answer [ErrUncached], List as the first it yields.
 	Get(ctx context.Context, key Key) (Object, error)
 	List(ctx context.Context, o ReadOptions) iter.Seq2[Object, error]
 	// Wrote is called after a write succeeded, and before the client returns.
