@@ -32,7 +32,7 @@ type seat struct {
 const (
 	seatSize = 8
 	// pauseFor each cursor lies between two rings, at most longestPause.
-	pauseFor     = 100 * time.Microsecond
+	pauseFor     = 50 * time.Microsecond
 	longestPause = 100 * time.Millisecond
 )
 

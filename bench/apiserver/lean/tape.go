@@ -73,6 +73,10 @@ func (t *Tape) Socket() int { return t.fd }
 // Record reads from the socket once, without waiting, and returns how much came.
 // It returns [io.EOF] at the end.
 func (t *Tape) Record() (int, error) {
+	if t.r == t.w { // what was read makes room
+		t.next -= t.w
+		t.r, t.w = 0, 0
+	}
 	if t.w == len(t.mem) {
 		return 0, fmt.Errorf("more than the %d bytes that the tape holds", len(t.mem))
 	}
