@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"maps"
 	"reflect"
 	"sync"
 
@@ -51,6 +52,10 @@ func SameButForTimes(a, b runtime.Object) bool {
 	if !sameEntries(first.GetManagedFields(), second.GetManagedFields()) {
 		return false
 	}
+	// Then what else writes change most, and what is compared fastest.
+	if !maps.Equal(first.GetAnnotations(), second.GetAnnotations()) || !maps.Equal(first.GetLabels(), second.GetLabels()) {
+		return false
+	}
 	u, ok := a.(*unstructured.Unstructured)
 	if !ok {
 		return timeless().DeepEqual(a, b)
@@ -72,8 +77,8 @@ func sameEntries(a, b []metav1.ManagedFieldsEntry) bool {
 }
 
 func sameEntry(a, b metav1.ManagedFieldsEntry) bool {
-	a.Time, b.Time = nil, nil
-	return reflect.DeepEqual(a, b)
+	return a.Manager == b.Manager && a.Operation == b.Operation && a.APIVersion == b.APIVersion &&
+		a.FieldsType == b.FieldsType && a.Subresource == b.Subresource && reflect.DeepEqual(a.FieldsV1, b.FieldsV1)
 }
 
 // timeless is the equality of Go structs but for the times of managed fields.

@@ -179,8 +179,9 @@ func (r *resource) validateChange(obj, old runtime.Object, subresource string) e
 	m, oldMeta := accessor(obj), accessor(old)
 	errs := validation.ValidateObjectMetaAccessor(m, r.kind.Namespaced, path.ValidatePathSegmentName, metadataPath)
 	sound := len(errs) == 0
-	if changed := validation.ValidateObjectMetaAccessorUpdate(m, oldMeta, metadataPath); len(changed) > 0 {
-		errs = append(append(errs, changed...), validation.ValidateObjectMetaAccessorUpdate(m, oldMeta, metadataPath)...)
+	if !sound || !staysItself(m, oldMeta) {
+		errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(m, oldMeta, metadataPath)...)
+		errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(m, oldMeta, metadataPath)...)
 	}
 	if sub := r.subresource(subresource); sub != nil && sub.Validate != nil {
 		return r.invalid(m.GetName(), append(errs, sub.Validate(obj, old)...))
@@ -202,6 +203,18 @@ func (r *resource) validateChange(obj, old runtime.Object, subresource string) e
 		errs = append(errs, rules.update(obj, old)...)
 	}
 	return r.invalid(m.GetName(), errs)
+}
+
+// staysItself reports whether validation finds nothing wrong with a change of
+// metadata, for metadata of which it is known that any object may have it. Of
+// objects that are being deleted it does not know.
+func staysItself(m, old metav1.Object) bool {
+	created, before := m.GetCreationTimestamp(), old.GetCreationTimestamp()
+	return m.GetResourceVersion() != "" && m.GetGeneration() >= old.GetGeneration() &&
+		m.GetName() == old.GetName() && m.GetNamespace() == old.GetNamespace() && m.GetUID() == old.GetUID() &&
+		created.Equal(&before) &&
+		m.GetDeletionTimestamp() == nil && old.GetDeletionTimestamp() == nil &&
+		m.GetDeletionGracePeriodSeconds() == nil && old.GetDeletionGracePeriodSeconds() == nil
 }
 
 // rules are what objects are checked by: the kind's, or the version's own.
