@@ -2,7 +2,6 @@ package informer
 
 import (
 	"context"
-	"iter"
 	"slices"
 	"sync"
 
