@@ -40,10 +40,13 @@ type Layer[T client.Object] struct {
 // own is what a client wrote.
 type own[T client.Object] struct {
 	obj T
-	// hidden says that there is nothing to be seen of the object.
-	hidden   bool
-	uid      types.UID
-	revision cache.Revision // "" if the server did not tell
+	// hidden says that there is nothing to be seen of the object, deleted that this
+	// is because it is gone.
+	hidden, deleted bool
+	uid             types.UID
+	// revision is that of the write, or the last one that is known of a deleted
+	// object.
+	revision cache.Revision
 }
 
 // ownRevisions is how many revisions of one's own are remembered.
@@ -94,12 +97,12 @@ func endures(obj client.Object) bool {
 // goneLocked hides the object that is known by a name. If none is, there is
 // nothing to hide.
 func (l *Layer[T]) goneLocked(key client.Key) {
-	if e, ok := l.wrote[key]; ok && !e.hidden {
-		l.wrote[key] = own[T]{hidden: true, uid: e.uid}
+	if e, ok := l.wrote[key]; ok {
+		l.wrote[key] = own[T]{hidden: true, deleted: true, uid: e.uid, revision: e.revision}
 		return
 	}
 	if cached, ok := l.in.Get(key.Namespace, key.Name); ok {
-		l.wrote[key] = own[T]{hidden: true, uid: cached.GetUID()}
+		l.wrote[key] = own[T]{hidden: true, deleted: true, uid: cached.GetUID(), revision: cache.Revision(cached.GetResourceVersion())}
 	}
 }
 
@@ -150,20 +153,18 @@ func (l *Layer[T]) sweepLocked() {
 	}
 }
 
-// over reports whether a state of the cache has a write, or something later.
+// over reports whether a state of the cache has a write, or something later. A
+// cache that has seen an object's last known revision and does not have it has
+// seen its deletion.
 func over[T client.Object](now cache.Snapshot[T], key client.Key, e own[T]) bool {
 	cached, there := now.Get(key.Namespace, key.Name)
 	switch {
-	case there && cached.GetUID() != e.uid && e.revision == "":
-		return true // the name has been taken by another
-	case there && e.revision != "":
-		return cache.Revision(cached.GetResourceVersion()).Includes(e.revision)
-	case there:
+	case !there:
+		return now.Revision().Includes(e.revision)
+	case e.deleted && cached.GetUID() == e.uid:
 		return false
-	case e.hidden:
-		return true
 	}
-	return now.Revision().Includes(e.revision)
+	return cache.Revision(cached.GetResourceVersion()).Includes(e.revision)
 }
 
 // fits reports whether an object may be in the informer.
