@@ -43,16 +43,16 @@ func (d *delay) before(o *delay) bool {
 type delays[K comparable] []*entry[K]
 
 func (h delays[K]) Len() int           { return len(h) }
-func (h delays[K]) Less(i, j int) bool { return h[i].delay.before(h[j].delay) }
+func (h delays[K]) Less(i, j int) bool { return h[i].more.delay.before(&h[j].more.delay) }
 func (h delays[K]) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].delay.slot, h[j].delay.slot = i, j
+	h[i].more.delay.slot, h[j].more.delay.slot = i, j
 }
 
 // Push and Pop are for package heap.
 func (h *delays[K]) Push(x any) {
 	e := x.(*entry[K])
-	e.delay.slot = len(*h)
+	e.more.delay.slot = len(*h)
 	*h = append(*h, e)
 }
 
@@ -69,26 +69,23 @@ func (h *delays[K]) hold(e *entry[K], seq uint64) {
 	if e.pending == held {
 		return
 	}
-	if e.delay == nil {
-		e.delay = new(delay)
-	}
 	e.pending = held
-	*e.delay = delay{until: never, settled: never, seq: seq}
+	e.extra().delay = delay{until: never, settled: never, seq: seq}
 	heap.Push(h, e)
 }
 
 // moved puts an entry in its place after its time was changed.
-func (h *delays[K]) moved(e *entry[K]) { heap.Fix(h, e.delay.slot) }
+func (h *delays[K]) moved(e *entry[K]) { heap.Fix(h, e.more.delay.slot) }
 
 // release takes a held entry out.
-func (h *delays[K]) release(e *entry[K]) { heap.Remove(h, e.delay.slot) }
+func (h *delays[K]) release(e *entry[K]) { heap.Remove(h, e.more.delay.slot) }
 
 // next is when the first entry is due.
 func (h delays[K]) next() time.Duration {
 	if len(h) == 0 {
 		return never
 	}
-	return h[0].delay.due()
+	return h[0].more.delay.due()
 }
 
 // alarm calls a function at the time it is set to. The queue's lock guards set;

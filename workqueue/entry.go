@@ -13,70 +13,118 @@ const (
 
 // entry is all that the queue knows of a key. Running and pending are apart:
 // a key that is being worked on may wait for its next turn at the same time.
+//
+// With keys of two strings it is two lines of the processor's cache, and what
+// most keys never need is elsewhere: a queue of 50,000 keys does not fit into
+// the cache, and is as fast as its memory.
 type entry[K comparable] struct {
 	key   K
 	hash  uint64
 	chain *entry[K] // the next in its bucket of the table
-	links [2]link[K]
+	age   link[K]   // of the list of all ready entries, or of all running ones
 
 	// The turn that the key waits for, if it does.
-	pending  pending
-	priority int
 	queued   time.Duration
-	flow     *flow[K] // while ready and not running
-	delay    *delay   // while held; kept to use again
-	causes   []Cause
-	lost     int32
+	priority int
 
 	// The turn that a worker has, if one does.
-	running bool
-	run     uint64
 	started time.Duration
+	run     uint64
 	ranAt   int // the priority of that turn
 
+	more    *more[K] // nil until it is needed; kept to use again
 	retries int32
-	group   string
+	pending pending
+	running bool
+}
+
+// more is what is known of keys that were added with causes, with a delay, or
+// where there are groups and priorities.
+type more[K comparable] struct {
+	group string
+	flow  *flow[K] // while ready and not running, in an order that is not plain
+	link  link[K]  // of the list of the ready entries of that flow
+	delay delay    // while held
+
+	// Why the key waits for its turn.
+	causes []Cause
+	lost   int32
+}
+
+// extra makes room for more.
+func (e *entry[K]) extra() *more[K] {
+	if e.more == nil {
+		e.more = new(more[K])
+	}
+	return e.more
+}
+
+func (e *entry[K]) group() string {
+	if e.more == nil {
+		return ""
+	}
+	return e.more.group
+}
+
+// takeCauses returns why the key waited for its turn, and forgets it.
+func (e *entry[K]) takeCauses() ([]Cause, int) {
+	m := e.more
+	if m == nil || m.causes == nil {
+		return nil, 0
+	}
+	causes, lost := m.causes, int(m.lost)
+	m.causes, m.lost = nil, 0
+	return causes, lost
 }
 
 type link[K comparable] struct{ prev, next *entry[K] }
 
 // The two lists that an entry can be in at once.
+type listKind uint8
+
 const (
-	byAge  = iota // all ready entries, or all running ones
-	byFlow        // the ready entries of one flow
+	byAge listKind = iota
+	byFlow
 )
 
-// list is a queue of entries, linked through links[by] of each.
+// list is a queue of entries.
 type list[K comparable] struct {
-	by          int
+	by          listKind
 	front, back *entry[K]
 	n           int
 }
 
+func (l *list[K]) link(e *entry[K]) *link[K] {
+	if l.by == byAge {
+		return &e.age
+	}
+	return &e.more.link
+}
+
 func (l *list[K]) push(e *entry[K]) {
-	e.links[l.by] = link[K]{prev: l.back}
+	*l.link(e) = link[K]{prev: l.back}
 	if l.back == nil {
 		l.front = e
 	} else {
-		l.back.links[l.by].next = e
+		l.link(l.back).next = e
 	}
 	l.back = e
 	l.n++
 }
 
 func (l *list[K]) remove(e *entry[K]) {
-	at := e.links[l.by]
+	at := l.link(e)
 	if at.prev == nil {
 		l.front = at.next
 	} else {
-		at.prev.links[l.by].next = at.next
+		l.link(at.prev).next = at.next
 	}
 	if at.next == nil {
 		l.back = at.prev
 	} else {
-		at.next.links[l.by].prev = at.prev
+		l.link(at.next).prev = at.prev
 	}
-	e.links[l.by] = link[K]{}
+	*at = link[K]{}
 	l.n--
 }
 
@@ -88,7 +136,7 @@ type spares[K comparable] struct {
 }
 
 const (
-	// maxSpares bounds what a queue keeps of its busiest time: some 13 MB with
+	// maxSpares bounds what a queue keeps of its busiest time: some 8 MB with
 	// keys of two strings. Fewer, and the next burst is spent allocating.
 	maxSpares = 1 << 16
 	slabSize  = 32
@@ -112,7 +160,10 @@ func (s *spares[K]) take() *entry[K] {
 // number of its last run stays, by which a second Done is known.
 func (s *spares[K]) put(e *entry[K]) {
 	var none K
-	e.key, e.group = none, ""
+	e.key = none
+	if e.more != nil {
+		e.more.group = ""
+	}
 	if s.n < maxSpares {
 		s.first, e.chain = e, s.first
 		s.n++

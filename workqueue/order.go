@@ -19,11 +19,18 @@ import "slices"
 // event of now, and a group's backlog outgrows the turns of others. A share of
 // the turns keeps both bounds at any load, needs no clock, and each step takes
 // constant time.
+//
+// While all entries are of one priority and there are no groups, which is most
+// of the time for most queues, the list by age is the order, and there are no
+// levels: the order is plain. The first entry of another priority ends that
+// until the order is empty again.
 type order[K comparable] struct {
 	grouped  bool
 	patience int
 
 	age    list[K]
+	plain  bool
+	only   int         // the priority of all entries while the order is plain
 	passed int         // how often in a row the front of age was passed over
 	levels []*level[K] // by priority, the highest last; all but a lone one hold entries
 
@@ -59,12 +66,32 @@ func newOrder[K comparable](grouped bool, patience int) order[K] {
 func (o *order[K]) len() int { return o.age.n }
 
 func (o *order[K]) push(e *entry[K]) {
+	if o.age.n == 0 {
+		o.plain, o.only = !o.grouped, e.priority
+	}
+	if o.plain && e.priority != o.only {
+		o.makeLevels()
+	}
 	o.age.push(e)
-	o.enlist(e)
+	if !o.plain {
+		o.enlist(e)
+	}
+}
+
+// makeLevels ends the time of a plain order. It takes no longer than it took to
+// push the entries.
+func (o *order[K]) makeLevels() {
+	o.plain = false
+	for e := o.age.front; e != nil; e = e.age.next {
+		o.enlist(e)
+	}
 }
 
 // raise moves an entry to the end of its group at a new priority; its age stays.
 func (o *order[K]) raise(e *entry[K], priority int) {
+	if o.plain {
+		o.makeLevels()
+	}
 	o.delist(e)
 	e.priority = priority
 	o.enlist(e)
@@ -73,6 +100,11 @@ func (o *order[K]) raise(e *entry[K], priority int) {
 // pop takes the next entry; there must be one.
 func (o *order[K]) pop() *entry[K] {
 	e := o.age.front
+	if o.plain {
+		o.passed = 0
+		o.age.remove(e)
+		return e
+	}
 	if o.passed < o.patience {
 		e = o.levels[len(o.levels)-1].turn()
 	}
@@ -86,16 +118,17 @@ func (o *order[K]) pop() *entry[K] {
 }
 
 func (o *order[K]) enlist(e *entry[K]) {
-	e.flow = o.flow(o.level(e.priority), e.group)
-	e.flow.entries.push(e)
+	m := e.extra()
+	m.flow = o.flow(o.level(e.priority), m.group)
+	m.flow.entries.push(e)
 }
 
 func (o *order[K]) delist(e *entry[K]) {
-	f := e.flow
-	e.flow = nil
+	f := e.more.flow
+	e.more.flow = nil
 	f.entries.remove(e)
 	if f.entries.n == 0 {
-		o.dropFlow(f, e.group)
+		o.dropFlow(f, e.more.group)
 	}
 }
 

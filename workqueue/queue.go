@@ -22,25 +22,28 @@ import (
 //
 // A queue has no goroutine of its own but the short call of one timer. It holds
 // the keys that wait, run, or have been retried and not forgotten, and keeps
-// room for as many as it ever held, 65,536 at most: some 200 bytes each.
+// room for as many as it ever held, 65,536 at most: some 130 bytes each.
 type Queue[K comparable] struct {
 	opts  Options[K]
 	start time.Time // times are kept as durations since then
 
 	retried atomic.Int64 // entries with retries, changed under mu
+	idle    atomic.Bool  // an add has to wake a worker, changed under mu
+	inbox   inbox[K]
 
-	mu      sync.Mutex
-	entries table[K]
-	order   order[K]
-	running list[K]
-	held    delays[K]
-	alarm   alarm
-	bucket  bucket
-	waiters waiters
-	spares  spares[K]
-	counts  counts
-	runs    uint64 // turns handed out
-	holds   uint64
+	mu       sync.Mutex
+	admitted []add[K] // the list that the inbox gets next
+	entries  table[K]
+	order    order[K]
+	running  list[K]
+	held     delays[K]
+	alarm    alarm
+	bucket   bucket
+	waiters  waiters
+	spares   spares[K]
+	counts   counts
+	runs     uint64 // turns handed out
+	holds    uint64
 
 	shutDown bool
 	drained  chan struct{} // closed when a Drain has to look again; nil without one
@@ -99,18 +102,31 @@ func (q *Queue[K]) Add(key K, causes ...Cause) {
 }
 
 // AddWith is Add with a delay or a priority.
-func (q *Queue[K]) AddWith(key K, add AddOptions) {
+func (q *Queue[K]) AddWith(key K, opts AddOptions) {
 	id, now := q.identify(key), q.now()
-	q.mu.Lock()
+	if opts.After <= 0 && q.opts.Debounce <= 0 && !q.idle.Load() && q.leave(&id, &opts, now) {
+		return
+	}
+	q.lock()
 	if !q.shutDown {
-		if add.After > 0 {
+		if opts.After > 0 {
 			q.counts.retries++
 		}
-		q.addLocked(q.entryLocked(id), add, now)
+		q.addLocked(q.entryLocked(&id), opts, now)
 	}
-	woken := q.nextWaiterLocked()
-	q.mu.Unlock()
-	woken.wake()
+	q.release()
+}
+
+// leave puts an add into the inbox, unless there is no room.
+func (q *Queue[K]) leave(id *identity[K], opts *AddOptions, now time.Duration) bool {
+	if !q.inbox.put(id, opts, now) {
+		return false
+	}
+	if q.idle.Load() {
+		q.lock()
+		q.release()
+	}
+	return true
 }
 
 // Get waits for a key and hands it out; the caller owes a [Queue.Done]. It
@@ -138,7 +154,7 @@ func (q *Queue[K]) Items(ctx context.Context) iter.Seq[Item[K]] {
 func (q *Queue[K]) next(ctx context.Context, item *Item[K]) bool {
 	ended := ctx.Err() != nil
 	now := q.now()
-	q.mu.Lock()
+	q.lock()
 	q.doneLocked(item.turn, now)
 	for !ended && q.order.len() == 0 {
 		ended = q.shutDown || !q.waitLocked(ctx)
@@ -149,9 +165,7 @@ func (q *Queue[K]) next(ctx context.Context, item *Item[K]) bool {
 	} else {
 		q.takeLocked(item, now)
 	}
-	woken := q.nextWaiterLocked()
-	q.mu.Unlock()
-	woken.wake()
+	q.release()
 	return !ended
 }
 
@@ -161,17 +175,15 @@ func (q *Queue[K]) Done(item Item[K]) { q.done(item.turn) }
 
 func (q *Queue[K]) done(t turn[K]) {
 	now := q.now()
-	q.mu.Lock()
+	q.lock()
 	q.doneLocked(t, now)
-	woken := q.nextWaiterLocked()
-	q.mu.Unlock()
-	woken.wake()
+	q.release()
 }
 
 // Len is how many keys Get could hand out now.
 func (q *Queue[K]) Len() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.release()
 	return q.order.len()
 }
 
@@ -194,11 +206,14 @@ func (q *Queue[K]) identify(key K) identity[K] {
 }
 
 // entryLocked finds or makes the entry of a key.
-func (q *Queue[K]) entryLocked(id identity[K]) *entry[K] {
+func (q *Queue[K]) entryLocked(id *identity[K]) *entry[K] {
 	e := q.entries.get(id.key, id.hash)
 	if e == nil {
 		e = q.spares.take()
-		e.key, e.group, e.hash = id.key, id.group, id.hash
+		e.key, e.hash = id.key, id.hash
+		if id.group != "" {
+			e.extra().group = id.group
+		}
 		q.entries.put(e)
 	}
 	return e
@@ -210,7 +225,7 @@ func (q *Queue[K]) addLocked(e *entry[K], add AddOptions, now time.Duration) {
 	switch {
 	case e.pending == idle:
 		e.priority = add.Priority
-	case add.Priority > e.priority && e.flow != nil:
+	case add.Priority > e.priority && e.pending == ready && !e.running:
 		q.order.raise(e, add.Priority)
 	default:
 		e.priority = max(e.priority, add.Priority)
@@ -225,19 +240,23 @@ func (q *Queue[K]) addLocked(e *entry[K], add AddOptions, now time.Duration) {
 	q.holds++
 	q.held.hold(e, q.holds)
 	if add.After > 0 {
-		e.delay.until = min(e.delay.until, now+add.After)
+		e.more.delay.until = min(e.more.delay.until, now+add.After)
 	} else {
-		e.delay.settle(now, q.opts.Debounce, q.opts.DebounceMax)
+		e.more.delay.settle(now, q.opts.Debounce, q.opts.DebounceMax)
 	}
 	q.held.moved(e)
 	q.setAlarmLocked(now)
 }
 
 func (q *Queue[K]) noteLocked(e *entry[K], causes []Cause) {
+	if len(causes) == 0 {
+		return
+	}
+	m := e.extra()
 	for i := range causes {
 		var kept bool
-		if e.causes, kept = mergeCause(e.causes, &causes[i], q.opts.MaxCauses); !kept {
-			e.lost++
+		if m.causes, kept = mergeCause(m.causes, &causes[i], q.opts.MaxCauses); !kept {
+			m.lost++
 			q.counts.lostCauses++
 		}
 	}
@@ -262,16 +281,14 @@ func (q *Queue[K]) queueLocked(e *entry[K], now time.Duration) {
 
 // ring makes ready what is due. The alarm calls it.
 func (q *Queue[K]) ring() {
-	q.mu.Lock()
+	q.lock()
 	now := q.now()
 	for q.held.next() <= now {
 		q.queueLocked(q.held[0], now)
 	}
 	q.alarm.at = rung
 	q.setAlarmLocked(now)
-	woken := q.nextWaiterLocked()
-	q.mu.Unlock()
-	woken.wake()
+	q.release()
 }
 
 // takeLocked hands out the next entry; there must be one.
@@ -283,11 +300,9 @@ func (q *Queue[K]) takeLocked(item *Item[K], now time.Duration) {
 	e.running, e.run, e.started, e.ranAt = true, q.runs, now, e.priority
 	q.running.push(e)
 	q.counts.begin(waited, now)
-	*item = Item[K]{
-		Key: e.key, Priority: e.priority, Causes: e.causes, LostCauses: int(e.lost),
-		Retries: int(e.retries), Waited: waited, turn: turn[K]{e, e.run},
-	}
-	e.causes, e.lost = nil, 0
+	item.Key, item.Priority, item.Retries, item.Waited = e.key, e.priority, int(e.retries), waited
+	item.Causes, item.LostCauses = e.takeCauses()
+	item.turn = turn[K]{e, e.run}
 }
 
 // doneLocked ends a turn, unless it has ended.

@@ -17,28 +17,26 @@ func (q *Queue[K]) Retry(key K, causes ...Cause) error {
 		causes = []Cause{{Reason: Retry}}
 	}
 	now := q.now()
-	q.mu.Lock()
+	q.lock()
 	if q.shutDown {
 		err = ErrShutDown
 	} else {
-		e := q.entryLocked(id)
+		e := q.entryLocked(&id)
 		after := max(backoff, q.bucket.take(now))
 		q.addLocked(e, AddOptions{After: after, Priority: e.ranAt, Causes: causes}, now)
 	}
-	woken := q.nextWaiterLocked()
-	q.mu.Unlock()
-	woken.wake()
+	q.release()
 	return err
 }
 
 // countRetry counts a retry and returns its number, or why there is none.
 func (q *Queue[K]) countRetry(id identity[K]) (int, error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.release()
 	if q.shutDown {
 		return 0, ErrShutDown
 	}
-	e := q.entryLocked(id)
+	e := q.entryLocked(&id)
 	if q.opts.MaxRetries > 0 && int(e.retries) >= q.opts.MaxRetries {
 		q.counts.dropped++
 		q.forgetLocked(e)
@@ -59,8 +57,8 @@ func (q *Queue[K]) Forget(key K) {
 		return
 	}
 	hash := q.entries.hash(key)
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.release()
 	if e := q.entries.get(key, hash); e != nil {
 		q.forgetLocked(e)
 	}
@@ -69,8 +67,8 @@ func (q *Queue[K]) Forget(key K) {
 // NumRequeues is how often a key was retried since it was last forgotten.
 func (q *Queue[K]) NumRequeues(key K) int {
 	hash := q.entries.hash(key)
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.release()
 	if e := q.entries.get(key, hash); e != nil {
 		return int(e.retries)
 	}

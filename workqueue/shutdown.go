@@ -6,10 +6,10 @@ import "context"
 // until nothing is ready, and then Get returns false. A [Queue.Drain] that
 // waits stops waiting.
 func (q *Queue[K]) ShutDown() {
-	q.mu.Lock()
+	q.lock()
 	woken := q.closeLocked()
 	q.endDrainLocked()
-	q.mu.Unlock()
+	q.release()
 	q.afterClose(woken)
 }
 
@@ -17,22 +17,22 @@ func (q *Queue[K]) ShutDown() {
 // done. Otherwise it returns the error of ctx, or [ErrShutDown] when a call of
 // ShutDown ended the wait.
 func (q *Queue[K]) Drain(ctx context.Context) error {
-	q.mu.Lock()
+	q.lock()
 	woken := q.closeLocked()
 	if q.drained == nil {
 		q.drained = make(chan struct{})
 	}
 	drained := q.drained
 	q.checkDrainedLocked()
-	q.mu.Unlock()
+	q.release()
 	q.afterClose(woken)
 	select {
 	case <-drained:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.release()
 	if q.order.len()+q.running.n > 0 {
 		return ErrShutDown
 	}
@@ -41,8 +41,8 @@ func (q *Queue[K]) Drain(ctx context.Context) error {
 
 // ShuttingDown reports whether ShutDown or Drain was called.
 func (q *Queue[K]) ShuttingDown() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.release()
 	return q.shutDown
 }
 
@@ -53,7 +53,7 @@ func (q *Queue[K]) closeLocked() []*waiter {
 	q.alarm.set(never, 0)
 	for _, e := range q.held {
 		e.pending = idle
-		e.causes, e.lost = nil, 0
+		e.takeCauses()
 		q.reclaimLocked(e)
 	}
 	q.held = nil

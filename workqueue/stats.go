@@ -2,6 +2,7 @@ package workqueue
 
 import (
 	"iter"
+	"math/bits"
 	"slices"
 	"time"
 )
@@ -42,6 +43,26 @@ type Stats struct {
 // before up to 1,000 s.
 const buckets = 12
 
+// bounds are those of a histogram, and leastBucket is the bucket of the shortest
+// duration that has so many bits.
+var (
+	bounds      [buckets]time.Duration
+	leastBucket [65]uint8
+)
+
+func init() {
+	bound := 10 * time.Nanosecond
+	for i := range bounds {
+		bounds[i] = bound
+		bound *= 10
+	}
+	for n := range leastBucket {
+		shortest := time.Duration(uint64(1) << n >> 1)
+		i, _ := slices.BinarySearch(bounds[:], shortest)
+		leastBucket[n] = uint8(i)
+	}
+}
+
 // Histogram counts durations.
 type Histogram struct {
 	Count uint64
@@ -69,9 +90,9 @@ func (h Histogram) Buckets() iter.Seq2[time.Duration, uint64] {
 func (h *Histogram) observe(d time.Duration) {
 	h.Count++
 	h.Sum += d
-	i := 0
-	for bound := 10 * time.Nanosecond; i < buckets && d > bound; i++ {
-		bound *= 10
+	i := leastBucket[bits.Len64(uint64(d))]
+	if i < buckets && d > bounds[i] {
+		i++ // no power of two is followed by two bounds below the next
 	}
 	h.counts[i]++
 }
@@ -98,8 +119,8 @@ func (c *counts) end(started, now time.Duration) {
 
 // Stats returns the queue's figures; it takes constant time.
 func (q *Queue[K]) Stats() Stats {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.release()
 	now := q.now()
 	s := Stats{
 		Ready: q.order.len(), Running: q.running.n, Delayed: len(q.held), Depth: q.counts.depth,
@@ -140,13 +161,13 @@ type Status[K comparable] struct {
 // the longest-running first, then those that are ready by age, then the delayed
 // in no order. Keys of which only the retries are known are left out.
 func (q *Queue[K]) Snapshot(limit int) []Status[K] {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.release()
 	var all []Status[K]
-	for e := q.running.front; e != nil && len(all) < limit; e = e.links[byAge].next {
+	for e := q.running.front; e != nil && len(all) < limit; e = e.age.next {
 		all = append(all, q.statusLocked(e))
 	}
-	for e := q.order.age.front; e != nil && len(all) < limit; e = e.links[byAge].next {
+	for e := q.order.age.front; e != nil && len(all) < limit; e = e.age.next {
 		all = append(all, q.statusLocked(e))
 	}
 	for _, e := range q.held {
@@ -159,8 +180,11 @@ func (q *Queue[K]) Snapshot(limit int) []Status[K] {
 
 func (q *Queue[K]) statusLocked(e *entry[K]) Status[K] {
 	s := Status[K]{
-		Key: e.key, Group: e.group, Running: e.running, Ready: e.pending == ready,
-		Causes: slices.Clone(e.causes), LostCauses: int(e.lost), Retries: int(e.retries),
+		Key: e.key, Group: e.group(), Running: e.running, Ready: e.pending == ready,
+		Retries: int(e.retries),
+	}
+	if e.more != nil {
+		s.Causes, s.LostCauses = slices.Clone(e.more.causes), int(e.more.lost)
 	}
 	if e.running {
 		s.Started = q.start.Add(e.started)
@@ -172,7 +196,7 @@ func (q *Queue[K]) statusLocked(e *entry[K]) Status[K] {
 		s.Queued = q.start.Add(e.queued)
 	}
 	if e.pending == held {
-		s.Due = q.start.Add(e.delay.due())
+		s.Due = q.start.Add(e.more.delay.due())
 	}
 	return s
 }

@@ -66,20 +66,20 @@ func (q *Queue[K]) nextWaiterLocked() *waiter {
 
 // waitLocked gives up the lock until the caller is woken, or ctx is done: then
 // it returns false. Either way the caller may have been woken for a key that it
-// does not take, and has to see to nextWaiterLocked.
+// does not take, and has to release the lock.
 func (q *Queue[K]) waitLocked(ctx context.Context) bool {
 	ws := &q.waiters
 	w := ws.block()
-	q.mu.Unlock()
+	q.release()
 	select {
 	case <-w.woken:
-		q.mu.Lock()
+		q.lock()
 		ws.waking--
 		ws.spare = append(ws.spare, w)
 		return true
 	case <-ctx.Done():
 	}
-	q.mu.Lock()
+	q.lock()
 	if !ws.leave(w) {
 		<-w.woken // sent, or about to be, by whoever took w out
 		ws.waking--
