@@ -11,6 +11,7 @@ MAKEFLAGS += --no-print-directory
 VERSION ?= $(shell git describe --tags --dirty 2>/dev/null || echo "devel-$$(git describe --always --dirty 2>/dev/null || echo unknown)")
 ARGS ?=
 APIARGS ?=
+LIBARGS ?=
 FUZZTIME ?= 10s
 BENCH ?= .
 BENCHTIME ?= 5x
@@ -46,6 +47,8 @@ bench: ## Run the benchmarks against the peers (BENCH=regexp)
 	@cd bench && go test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -timeout 60m $(ARGS) ./...
 	@echo "==> bench: the API servers"
 	@cd bench && go run ./apiserver -run '$(BENCH)' $(APIARGS)
+	@echo "==> bench: the library"
+	@cd bench && go run ./library -run '$(BENCH)' $(LIBARGS)
 
 chaos: ## Kill and check storage at length (KILLS=1000, ROUNDS=50)
 	@EVENKEEL_KILLS=$(KILLS) EVENKEEL_ROUNDS=$(ROUNDS) scripts/chaos

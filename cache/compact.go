@@ -80,23 +80,15 @@ const (
 	dictPart    = 4 << 10
 )
 
-// freeze encodes the objects of a compact store that are set.
-func (s *Store[T]) freeze(ops []op[T]) {
-	if s.bodies == nil {
+// freeze encodes an object of a compact store that is set.
+func (s *Store[T]) freeze(o *op[T]) {
+	raw, err := s.bodies.codec.Encode(o.obj)
+	if err != nil {
+		s.keepHot(o, nil)
 		return
 	}
-	for i := range ops {
-		if !ops[i].set {
-			continue
-		}
-		raw, err := s.bodies.codec.Encode(ops[i].obj)
-		if err != nil {
-			s.keepHot(&ops[i])
-			continue
-		}
-		s.bodies.freeze(&ops[i], raw)
-		ops[i].key.Namespace = s.opts.Interner.String(ops[i].key.Namespace)
-	}
+	s.bodies.freeze(o, raw)
+	o.key.Namespace = s.opts.Interner.String(o.key.Namespace)
 }
 
 // freeze makes an entry cold, of which raw is the object.

@@ -47,28 +47,33 @@ func (r *root) indexNamed(name string) bool {
 }
 
 // identOf returns what an object is found by. Mostly that is what its last
-// revision was found by: then it is the same.
-func identOf(key Key, obj Object, indexes []index, old *entry) *ident {
+// revision was found by: then it is the same. If there is none, near may be the
+// ident of an object that is like it.
+func identOf(key Key, obj Object, indexes []index, old *entry, near *ident) *ident {
+	if old != nil {
+		near = old.ident
+	}
 	labels := obj.GetLabels()
-	terms := make([]*term, 0, len(labels)+len(indexes))
+	var room [16]*term
+	terms := room[:0]
 	for key, value := range labels {
-		terms = append(terms, old.term(labelTerm, key, value))
+		terms = append(terms, near.term(labelTerm, key, value))
 	}
 	for _, x := range indexes {
 		for _, value := range x.values(obj) {
-			terms = append(terms, old.term(indexTerm, x.name, value))
+			terms = append(terms, near.term(indexTerm, x.name, value))
 		}
 	}
 	if terms = sortTerms(terms); old != nil && slices.Equal(terms, old.terms) {
 		return old.ident
 	}
-	return &ident{key, terms}
+	return &ident{key, slices.Clone(terms)}
 }
 
-// term returns a term of an entry, or a new one if the entry does not have it.
-func (e *entry) term(kind termKind, field, value string) *term {
-	if e != nil {
-		for _, t := range e.terms {
+// term returns a term of an ident, or a new one if the ident does not have it.
+func (i *ident) term(kind termKind, field, value string) *term {
+	if i != nil {
+		for _, t := range i.terms {
 			if t.kind == kind && t.value == value && t.field == field {
 				return t
 			}

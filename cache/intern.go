@@ -3,6 +3,7 @@ package cache
 import (
 	"hash/maphash"
 	"reflect"
+	"runtime"
 	"sync"
 	"unsafe"
 
@@ -32,8 +33,17 @@ const (
 // shared no more, and is freed with the objects that use it. It starts small,
 // and grows with what it sees.
 //
-// An Interner is safe for concurrent use.
+// An Interner is safe for concurrent use. It is several in one, so that as many
+// goroutines as there are processors do not wait for each other: whoever comes
+// takes the first that is free. What one of them knows another may learn anew.
 type Interner struct {
+	all []*interner
+}
+
+// maxInterners bounds the tables of one Interner.
+const maxInterners = 8
+
+type interner struct {
 	mu      sync.Mutex
 	seed    maphash.Seed
 	strings table[string]
@@ -41,30 +51,63 @@ type Interner struct {
 	maps    table[any]
 	plans   map[reflect.Type]*plan
 	share   bool // parts, not only strings
+	later   bool // the object that it is compared with goes when this one comes
 }
 
 // NewInterner returns an empty interner.
 func NewInterner() *Interner {
-	return &Interner{seed: maphash.MakeSeed(), plans: map[reflect.Type]*plan{}}
+	in := &Interner{all: make([]*interner, min(runtime.GOMAXPROCS(0), maxInterners))}
+	for i := range in.all {
+		in.all[i] = &interner{seed: maphash.MakeSeed(), plans: map[reflect.Type]*plan{}}
+	}
+	return in
+}
+
+// lock returns one that is free, which the caller unlocks.
+func (in *Interner) lock() *interner {
+	for _, one := range in.all {
+		if one.mu.TryLock() {
+			return one
+		}
+	}
+	in.all[0].mu.Lock()
+	return in.all[0]
 }
 
 // Share makes an object use what is known already, and returns an estimate of
 // the bytes that it adds to those. It writes to the object, which nobody else
 // may be reading.
-func (in *Interner) Share(obj Object) int { return in.run(obj, nil, true) }
+func (in *Interner) Share(obj Object) int { return in.run(obj, nil, sharing) }
 
 // Strings is Share for strings alone.
-func (in *Interner) Strings(obj Object) int { return in.run(obj, nil, false) }
+func (in *Interner) Strings(obj Object) int { return in.run(obj, nil, stringsOnly) }
 
-// shareWith is Share for a later revision of old, with which it has most in
-// common: that is found by comparing, which is cheaper than looking it up. The
-// answer is by how much the bytes differ from those of old.
-func (in *Interner) shareWith(old, obj Object) int { return in.run(obj, old, true) }
+// shareNear is Share for an object that is listed beside near: pods of one
+// replica set are. What the two have in common is found by comparing, which is
+// several times cheaper than looking it up.
+func (in *Interner) shareNear(near, obj Object) int { return in.run(obj, near, sharing) }
 
-func (in *Interner) run(obj, old Object, share bool) int {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	in.share = share
+// shareWith is Share for a later revision of old, in the same way. The answer is
+// by how much the bytes differ from those of old.
+func (in *Interner) shareWith(old, obj Object) int { return in.run(obj, old, revising) }
+
+// mode is what run does.
+type mode uint8
+
+const (
+	stringsOnly mode = iota
+	sharing
+	revising
+)
+
+func (in *Interner) run(obj, old Object, m mode) int {
+	one := in.lock()
+	defer one.mu.Unlock()
+	return one.runLocked(obj, old, m)
+}
+
+func (in *interner) runLocked(obj, old Object, m mode) int {
+	in.share, in.later = m != stringsOnly, m == revising
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		return in.dynamicLocked(u, old)
 	}
@@ -74,21 +117,21 @@ func (in *Interner) run(obj, old Object, share bool) int {
 	}
 	p := in.planOf(v.Type().Elem())
 	if o := reflect.ValueOf(old); old != nil && o.Type() == v.Type() && o.Pointer() != v.Pointer() {
-		return in.walk(v.UnsafePointer(), o.UnsafePointer(), p)
+		return in.without(int(p.size)) + in.walk(v.UnsafePointer(), o.UnsafePointer(), p)
 	}
 	return int(p.size) + in.walk(v.UnsafePointer(), nil, p)
 }
 
 // String returns the remembered string that equals s, or s, which it remembers.
 func (in *Interner) String(s string) string {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	shared, _ := in.str(s)
+	one := in.lock()
+	defer one.mu.Unlock()
+	shared, _ := one.str(s)
 	return shared
 }
 
 // str returns a string and how many bytes it adds.
-func (in *Interner) str(s string) (string, int) {
+func (in *interner) str(s string) (string, int) {
 	if len(s) == 0 || len(s) > maxString {
 		return s, len(s)
 	}
@@ -98,6 +141,23 @@ func (in *Interner) str(s string) (string, int) {
 	}
 	in.strings.add(h, s)
 	return s, allocated(len(s))
+}
+
+// without returns the bytes that something adds whose place in the last revision
+// took as many, or 0.
+func (in *interner) without(n int) int {
+	if in.later {
+		return 0
+	}
+	return n
+}
+
+// gone returns bytes that the last revision took, and this one does not.
+func (in *interner) gone(n int) int {
+	if in.later {
+		return n
+	}
+	return 0
 }
 
 // allocated estimates what the allocator takes for n bytes.
@@ -117,7 +177,7 @@ func (p part) bytes() []byte {
 
 // walk shares what the memory at p points to, and returns what that adds to what
 // the memory at old, if there is one, points to.
-func (in *Interner) walk(p, old unsafe.Pointer, pl *plan) (added int) {
+func (in *interner) walk(p, old unsafe.Pointer, pl *plan) (added int) {
 	for i := range pl.steps {
 		s := &pl.steps[i]
 		at, was := unsafe.Add(p, s.offset), old
@@ -126,13 +186,13 @@ func (in *Interner) walk(p, old unsafe.Pointer, pl *plan) (added int) {
 		}
 		switch s.kind {
 		case stringStep:
-			added += in.walkString((*string)(at), (*string)(was))
+			added += in.walkString((*string)(at), (*string)(was), s)
 		case pointerStep:
-			added += in.walkPointer((*unsafe.Pointer)(at), (*unsafe.Pointer)(was), s.plan)
+			added += in.walkPointer((*unsafe.Pointer)(at), (*unsafe.Pointer)(was), s)
 		case sliceStep:
-			added += in.walkSlice((*sliceHeader)(at), (*sliceHeader)(was), s.plan)
+			added += in.walkSlice((*sliceHeader)(at), (*sliceHeader)(was), s)
 		case stringMapStep:
-			added += in.walkStrings((*map[string]string)(at), (*map[string]string)(was))
+			added += in.walkStrings((*map[string]string)(at), (*map[string]string)(was), s)
 		case quantityMapStep:
 			added += in.walkQuantities((*map[string]resource.Quantity)(at), (*map[string]resource.Quantity)(was))
 		case quantityStep:
@@ -151,30 +211,30 @@ func walkQuantity(q, was *resource.Quantity) {
 	}
 }
 
-func (in *Interner) walkPointer(ptr, was *unsafe.Pointer, pl *plan) int {
+func (in *interner) walkPointer(ptr, was *unsafe.Pointer, s *planStep) int {
 	if *ptr == nil {
 		return 0
 	}
-	p, old := part{pl, *ptr, 1}, part{plan: pl}
+	p, old := part{s.plan, *ptr, 1}, part{plan: s.plan}
 	if was != nil && *was != nil {
-		old = part{pl, *was, 1}
+		old = part{s.plan, *was, 1}
 	}
-	shared, added := in.walkPart(p, old, 1)
+	shared, added := in.walkPart(p, old, 1, &s.luck)
 	if shared != *ptr {
 		*ptr = shared
 	}
 	return added
 }
 
-func (in *Interner) walkSlice(h, was *sliceHeader, pl *plan) int {
+func (in *interner) walkSlice(h, was *sliceHeader, s *planStep) int {
 	if h.len == 0 {
 		return 0
 	}
-	p, old := part{pl, h.data, h.len}, part{plan: pl}
+	p, old := part{s.plan, h.data, h.len}, part{plan: s.plan}
 	if was != nil {
-		old = part{pl, was.data, was.len}
+		old = part{s.plan, was.data, was.len}
 	}
-	shared, added := in.walkPart(p, old, h.cap)
+	shared, added := in.walkPart(p, old, h.cap, &s.luck)
 	if shared != h.data {
 		h.data, h.cap = shared, h.len
 	}
@@ -186,30 +246,43 @@ type sliceHeader struct {
 	len, cap int
 }
 
-func (in *Interner) walkString(s, was *string) int {
+func (in *interner) walkString(s, was *string, step *planStep) int {
 	if was != nil && *s == *was {
 		if unsafe.StringData(*s) != unsafe.StringData(*was) {
 			*s = *was
 		}
 		return 0
 	}
-	shared, added := in.str(*s)
-	if unsafe.StringData(shared) != unsafe.StringData(*s) {
-		*s = shared
+	if len(*s) == 0 {
+		return 0 - in.lost(was)
 	}
-	if was != nil {
-		added -= allocated(len(*was))
+	added := allocated(len(*s))
+	if step.luck.try() {
+		var shared string
+		shared, added = in.str(*s)
+		if step.luck.note(added == 0); added == 0 {
+			*s = shared
+		}
 	}
-	return added
+	return added - in.lost(was)
+}
+
+// lost is what a string of the last revision took.
+func (in *interner) lost(was *string) int {
+	if was == nil {
+		return 0
+	}
+	return in.gone(allocated(len(*was)))
 }
 
 // walkPart shares what a part points to, and then the part itself. A part that is
 // new loses the room that decoders leave at the end of slices.
-func (in *Interner) walkPart(p, old part, room int) (unsafe.Pointer, int) {
+func (in *interner) walkPart(p, old part, room int, luck *luck) (unsafe.Pointer, int) {
 	if p.at == old.at {
 		return p.at, 0
 	}
-	added := allocated(p.len*int(p.plan.size)) - allocated(old.len*int(p.plan.size))
+	gone := in.gone(allocated(old.len * int(p.plan.size)))
+	added := allocated(p.len*int(p.plan.size)) - gone
 	for i := 0; i < p.len && len(p.plan.steps) > 0; i++ {
 		offset := uintptr(i) * p.plan.size
 		var was unsafe.Pointer
@@ -225,12 +298,15 @@ func (in *Interner) walkPart(p, old part, room int) (unsafe.Pointer, int) {
 	if p.len == old.len && string(raw) == string(old.bytes()) {
 		return old.at, 0
 	}
+	if !luck.try() {
+		return p.trim(room), added
+	}
 	h := maphash.Bytes(in.seed, raw)
 	known := in.parts.find(h, func(k part) bool {
 		return k.plan == p.plan && k.len == p.len && string(k.bytes()) == string(raw)
 	})
-	if known != nil {
-		return known.at, -allocated(old.len * int(p.plan.size))
+	if luck.note(known != nil); known != nil {
+		return known.at, -gone
 	}
 	p.at = p.trim(room)
 	in.parts.add(h, p)
@@ -247,17 +323,21 @@ func (p part) trim(room int) unsafe.Pointer {
 	return exact.UnsafePointer()
 }
 
-func (in *Interner) walkStrings(m, was *map[string]string) int {
-	before := 0
+func (in *interner) walkStrings(m, was *map[string]string, step *planStep) int {
+	var near map[string]string
 	if was != nil {
-		before = mapBytes(len(*was), 32)
-		if in.share && equalMaps(*m, *was, sameString) && (*m == nil) == (*was == nil) {
-			*m = *was
+		near = *was
+		if in.share && (*m == nil) == (near == nil) && equalMaps(*m, near, sameString) {
+			*m = near
 			return 0
 		}
 	}
+	added := mapBytes(len(*m), 32) - in.gone(mapBytes(len(near), 32))
 	if len(*m) == 0 || len(*m) > maxMap {
-		return mapBytes(len(*m), 32) - before
+		return added
+	}
+	if !in.share || !step.luck.try() {
+		return added + in.mapStrings(m, near)
 	}
 	var h uint64
 	for k, v := range *m {
@@ -267,28 +347,45 @@ func (in *Interner) walkStrings(m, was *map[string]string) int {
 		other, ok := k.(map[string]string)
 		return ok && equalMaps(*m, other, sameString)
 	})
-	if known != nil && in.share {
+	if step.luck.note(known != nil); known != nil {
 		*m = (*known).(map[string]string)
-		return -before
+		return added - mapBytes(len(*m), 32)
 	}
-	own, added := make(map[string]string, len(*m)), mapBytes(len(*m), 32)-before
+	added += in.mapStrings(m, near)
+	in.maps.add(h, *m)
+	return added
+}
+
+// mapStrings shares the strings of a map. They are written into a new map: one
+// that was decoded may have room for twice as many.
+func (in *interner) mapStrings(m *map[string]string, near map[string]string) (added int) {
+	own, shared := make(map[string]string, len(*m)), 0
+	for k, w := range near {
+		if v, ok := (*m)[k]; ok && v == w {
+			own[k] = w
+			shared++
+		}
+	}
 	for k, v := range *m {
-		k, more := in.str(k)
-		added += more
-		v, more = in.str(v)
-		added += more
+		if shared > 0 && own[k] == v {
+			if _, ok := own[k]; ok {
+				continue
+			}
+		}
+		k, n := in.str(k)
+		v, more := in.str(v)
+		added += n + more
 		own[k] = v
 	}
-	in.maps.add(h, own)
 	*m = own
 	return added
 }
 
-func (in *Interner) walkQuantities(m, was *map[string]resource.Quantity) int {
+func (in *interner) walkQuantities(m, was *map[string]resource.Quantity) int {
 	const entry = 16 + int(unsafe.Sizeof(resource.Quantity{}))
 	added, before := mapBytes(len(*m), entry), 0
 	if was != nil {
-		before = mapBytes(len(*was), entry)
+		before = in.gone(mapBytes(len(*was), entry))
 	}
 	if len(*m) == 0 || len(*m) > maxMap || !in.share {
 		return added - before

@@ -11,7 +11,7 @@ import (
 
 // dynamicLocked shares the content of an unstructured object: keys, strings,
 // and equal maps and lists. It answers as run does.
-func (in *Interner) dynamicLocked(u *unstructured.Unstructured, old Object) (added int) {
+func (in *interner) dynamicLocked(u *unstructured.Unstructured, old Object) (added int) {
 	var was map[string]any
 	if o, ok := old.(*unstructured.Unstructured); ok && o != u {
 		was = o.Object
@@ -24,12 +24,12 @@ func (in *Interner) dynamicLocked(u *unstructured.Unstructured, old Object) (add
 		added += n
 	}
 	u.Object = own
-	return added + mapBytes(len(own), 32) - mapBytes(len(was), 32)
+	return added + mapBytes(len(own), 32) - in.gone(mapBytes(len(was), 32))
 }
 
 // dynamic returns a value that equals v, with all that can be shared; first of
 // all with old, which was in its place.
-func (in *Interner) dynamic(v, old any) (shared any, added int) {
+func (in *interner) dynamic(v, old any) (shared any, added int) {
 	switch v := v.(type) {
 	case string:
 		was, ok := old.(string)
@@ -37,7 +37,7 @@ func (in *Interner) dynamic(v, old any) (shared any, added int) {
 			return old, 0
 		}
 		s, n := in.str(v)
-		return s, n - allocated(len(was))
+		return s, n - in.gone(allocated(len(was)))
 	case map[string]any:
 		if v != nil {
 			was, _ := old.(map[string]any)
@@ -52,8 +52,8 @@ func (in *Interner) dynamic(v, old any) (shared any, added int) {
 	return v, 0
 }
 
-func (in *Interner) dynamicMap(m, was map[string]any) (any, int) {
-	own, added := make(map[string]any, len(m)), mapBytes(len(m), 32)-mapBytes(len(was), 32)
+func (in *interner) dynamicMap(m, was map[string]any) (any, int) {
+	own, added := make(map[string]any, len(m)), mapBytes(len(m), 32)-in.gone(mapBytes(len(was), 32))
 	for k, v := range m {
 		k, n := in.str(k)
 		added += n
@@ -75,14 +75,14 @@ func (in *Interner) dynamicMap(m, was map[string]any) (any, int) {
 		return ok && equalMaps(own, other, sameShallow)
 	})
 	if known != nil {
-		return *known, -mapBytes(len(was), 32)
+		return *known, -in.gone(mapBytes(len(was), 32))
 	}
 	in.maps.add(h, own)
 	return own, added
 }
 
-func (in *Interner) dynamicList(list, was []any) (any, int) {
-	own, added := make([]any, len(list)), 16*(len(list)-len(was))
+func (in *interner) dynamicList(list, was []any) (any, int) {
+	own, added := make([]any, len(list)), 16*len(list)-in.gone(16*len(was))
 	h := uint64(len(list))
 	for i, v := range list {
 		var before any
@@ -105,7 +105,7 @@ func (in *Interner) dynamicList(list, was []any) (any, int) {
 		return ok && sameElements(own, other)
 	})
 	if known != nil {
-		return *known, -16 * len(was)
+		return *known, -in.gone(16 * len(was))
 	}
 	in.maps.add(h, own)
 	return own, added
@@ -125,7 +125,7 @@ func sameElements(a, b []any) bool {
 
 // shallowHash hashes maps and lists by where they are, since equal ones are
 // shared.
-func (in *Interner) shallowHash(v any) uint64 {
+func (in *interner) shallowHash(v any) uint64 {
 	switch v := v.(type) {
 	case string:
 		return maphash.String(in.seed, v)

@@ -22,6 +22,35 @@ type planStep struct {
 	kind   stepKind
 	offset uintptr
 	plan   *plan // of what a pointer or slice points to
+	luck   luck  // of looking up what is there
+}
+
+// luck is how often looking up what is in one place has found something. Where
+// that is seldom, as with addresses and times, most of it is left out.
+type luck struct{ tries, found, passed uint32 }
+
+const (
+	luckTries = 128  // before it is judged
+	luckShare = 16   // one in so many has to be found; else one in so many is tried
+	luckTerm  = 1024 // tries after which half of them is forgotten
+)
+
+func (l *luck) try() bool {
+	if l.tries < luckTries || l.found*luckShare >= l.tries {
+		return true
+	}
+	l.passed++
+	return l.passed%luckShare == 0
+}
+
+func (l *luck) note(found bool) {
+	if l.tries >= luckTerm {
+		l.tries, l.found = l.tries/2, l.found/2
+	}
+	l.tries++
+	if found {
+		l.found++
+	}
 }
 
 type stepKind uint8
@@ -51,7 +80,7 @@ var (
 // up would only push out what can be shared.
 var unique = map[string]bool{"Name": true, "UID": true, "ResourceVersion": true}
 
-func (in *Interner) planOf(t reflect.Type) *plan {
+func (in *interner) planOf(t reflect.Type) *plan {
 	if p := in.plans[t]; p != nil {
 		return p
 	}
@@ -63,8 +92,10 @@ func (in *Interner) planOf(t reflect.Type) *plan {
 
 // addSteps adds what is to be done for a value of type t at an offset. Types
 // that it does not know are left alone.
-func (in *Interner) addSteps(p *plan, t reflect.Type, offset uintptr) {
-	add := func(kind stepKind, to *plan) { p.steps = append(p.steps, planStep{kind, offset, to}) }
+func (in *interner) addSteps(p *plan, t reflect.Type, offset uintptr) {
+	add := func(kind stepKind, to *plan) {
+		p.steps = append(p.steps, planStep{kind: kind, offset: offset, plan: to})
+	}
 	switch {
 	case t == quantityType:
 		add(quantityStep, nil)

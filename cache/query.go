@@ -22,6 +22,7 @@ type query struct {
 	after      *Key
 	conditions []condition
 	rest       []labels.Requirement // that no index answers
+	writers    *writers             // before whom the walk gives way, if any
 }
 
 // condition is one that an index answers: the object has one of these terms.

@@ -16,6 +16,7 @@ type root struct {
 	indexes  []index
 	revision Revision
 	bytes    int
+	writers  *writers // of the store; nil in a root that belongs to none
 }
 
 // bucket holds the idents that have a term.

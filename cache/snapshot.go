@@ -41,6 +41,7 @@ func (s Snapshot[T]) List(queries ...Query) iter.Seq[T] {
 func (s Snapshot[T]) Entries(queries ...Query) iter.Seq[Entry[T]] {
 	q := newQuery(queries)
 	q.check(s.root)
+	q.writers = s.root.writers
 	return func(yield func(Entry[T]) bool) {
 		s.root.entries(q, func(e *entry) bool { return yield(Entry[T]{e, s.codec}) })
 	}
@@ -229,9 +230,12 @@ func walk[I keyed](set tree[I], q *query, yield func(I) bool) {
 }
 
 func walkSpan[I keyed](set tree[I], s *span, q *query, yield func(I) bool) bool {
-	more := true
+	more, read := true, 0
 	visit := func(item I) bool {
 		i := item.id()
+		if read++; read%longRead == 0 {
+			q.writers.giveWay()
+		}
 		if s.side(i.key) != 0 {
 			return false
 		}

@@ -73,9 +73,13 @@ func (n *node[I]) bytes() int {
 }
 
 func (in *Interner) tableBytes() int {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	return tableSize(&in.strings) + tableSize(&in.parts) + tableSize(&in.maps)
+	total := 0
+	for _, one := range in.all {
+		one.mu.Lock()
+		total += tableSize(&one.strings) + tableSize(&one.parts) + tableSize(&one.maps)
+		one.mu.Unlock()
+	}
+	return total
 }
 
 func tableSize[V any](t *table[V]) int {

@@ -36,7 +36,9 @@ type Store[T Object] struct {
 	opts   Options[T]
 	bodies *compactor[T] // nil unless compact
 	member member
-	group  atomic.Pointer[Group]
+	// writers are those in Apply, before whom long reads give way.
+	writers writers
+	group   atomic.Pointer[Group]
 
 	turn    sync.Mutex  // of the one writer that may publish
 	mutated []*Mutation // found in objects that left the store
@@ -55,7 +57,7 @@ func New[T Object](opts Options[T]) *Store[T] {
 	if group == nil {
 		group = &Group{}
 	}
-	first := &root{}
+	first := &root{writers: &s.writers}
 	for name, values := range opts.Indexes {
 		first.indexes = append(first.indexes, indexOf(name, values))
 	}

@@ -55,6 +55,22 @@ func (c *Conn) request(ctx context.Context, r *call) (*http.Request, error) {
 // server that asks for more gets the decision handed to the caller.
 const maxWait = 30 * time.Second
 
+// onceKey is of a context in which nothing is sent twice.
+type onceKey struct{}
+
+// Once returns a context for calls that are not to be repeated: each sends a
+// request once, and an error is returned as it comes. It is for callers who
+// have a patience of their own, or who need to know of every failure.
+func Once(ctx context.Context) context.Context { return context.WithValue(ctx, onceKey{}, true) }
+
+// repeats is how often a request may be sent again.
+func (c *Conn) repeats(ctx context.Context) int {
+	if ctx.Value(onceKey{}) != nil {
+		return 0
+	}
+	return c.retries
+}
+
 // send returns an answer that is a success; its body is the caller's to close.
 // While the server asks to come back later, it does: after 429 and 5xx with
 // Retry-After. A read whose connection broke is repeated too.
@@ -69,7 +85,7 @@ func (c *Conn) send(ctx context.Context, r *call) (*http.Response, error) {
 		if err == nil {
 			return resp, nil
 		}
-		if wait == 0 || wait > maxWait || attempt >= c.retries {
+		if wait == 0 || wait > maxWait || attempt >= c.repeats(ctx) {
 			return nil, err
 		}
 		if sleep(ctx, wait) != nil {
@@ -215,7 +231,7 @@ func (c *Conn) read(ctx context.Context, r *call) (*body, error) {
 			return b, nil
 		}
 		err = fmt.Errorf("%s %s: %w", strings.ToLower(r.method), r.path, err)
-		if r.method != http.MethodGet || !isBroken(err) || attempt >= c.retries || sleep(ctx, brokenWait(attempt)) != nil {
+		if r.method != http.MethodGet || !isBroken(err) || attempt >= c.repeats(ctx) || sleep(ctx, brokenWait(attempt)) != nil {
 			return nil, err
 		}
 	}

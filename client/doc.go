@@ -56,7 +56,8 @@
 // A request that the server asks to send again later (429, or 5xx, with
 // Retry-After) is, up to ten times and while its context lasts; so is a read whose
 // connection broke. Nothing else is repeated, and requests are not limited unless
-// the configuration says so.
+// the configuration says so. [Retries] changes that for a connection, [Once] for a
+// call.
 //
 // # For informers and caches
 //

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/even-keel/evenkeel/cache"
 	"github.com/even-keel/evenkeel/client"
 )
 
@@ -33,6 +34,7 @@ type intake[T client.Object] struct {
 	next     func(*[]byte) (client.Frame, error)
 	close    func()
 	decode   func(client.Frame) (T, error)
+	prepare  func(it *item[T], near client.Object)
 	decoders chan struct{}
 
 	chunks chan *chunk[T]
@@ -43,6 +45,7 @@ type item[T client.Object] struct {
 	frame client.Frame
 	obj   T
 	err   error
+	ready cache.Prepared[T] // for the store, if it was prepared
 }
 
 // chunk is a piece of work for a decoder. One with an err has no items, and is
@@ -51,6 +54,7 @@ type chunk[T client.Object] struct {
 	buf   []byte
 	items []item[T]
 	began time.Time
+	bulk  bool // part of a state
 	err   error
 	done  chan struct{}
 }
@@ -82,6 +86,7 @@ func (in *intake[T]) read(bulk bool) {
 			return
 		}
 		c.items = append(c.items, item[T]{frame: frame})
+		c.bulk = bulk
 		if frame.Type == client.Bookmark {
 			bulk = false // as good as: the state is at its end, or was never sent
 		}
@@ -116,10 +121,15 @@ func (in *intake[T]) send(c *chunk[T]) {
 }
 
 func (in *intake[T]) decodeAll(c *chunk[T]) {
+	var near client.Object
 	for i := range c.items {
 		it := &c.items[i]
 		it.obj, it.err = in.decode(it.frame)
 		it.frame.Object.Bytes = nil
+		if c.bulk && it.err == nil {
+			in.prepare(it, near)
+			near = it.obj
+		}
 	}
 	if buf := c.buf; cap(buf) <= 4*chunkBytes {
 		buffers.Put(&buf)

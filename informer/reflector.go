@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/even-keel/evenkeel/cache"
 	"github.com/even-keel/evenkeel/client"
 )
 
@@ -147,7 +148,7 @@ func (r *reflector[T]) open(ctx context.Context, within time.Duration, opts ...c
 }
 
 func (r *reflector[T]) intake(next func(*[]byte) (client.Frame, error), end func()) *intake[T] {
-	return &intake[T]{next: next, close: end, decode: r.of.decode, decoders: r.of.set.decoders}
+	return &intake[T]{next: next, close: end, decode: r.of.decode, prepare: r.of.prepare, decoders: r.of.set.decoders}
 }
 
 // list gets a state by listing. The pages of a list are of one revision.
@@ -336,11 +337,25 @@ func (r *reflector[T]) fail(err error, wait time.Duration) {
 // event is what an item means for the store. Last states do not go there, so they
 // lose here what the store would drop.
 func (s *shared[T]) event(it item[T]) event[T] {
-	e := event[T]{key: client.KeyOf(it.obj), obj: it.obj, deleted: it.frame.Type == client.Deleted}
+	e := event[T]{key: client.KeyOf(it.obj), obj: it.obj, ready: it.ready, deleted: it.frame.Type == client.Deleted}
 	if e.deleted && !s.config.keepManaged {
 		e.obj.SetManagedFields(nil)
 	}
 	return e
+}
+
+// prepare has the store do what it can before an object of a state is applied:
+// here there are several processors to do it, and the object is in their cache.
+// What the store has already is left alone.
+func (s *shared[T]) prepare(it *item[T], near client.Object) {
+	if it.frame.Type == client.Bookmark || it.frame.Type == client.Deleted {
+		return
+	}
+	has := s.store.Snapshot().Entry(it.obj.GetNamespace(), it.obj.GetName())
+	if has.Exists() && has.Revision() == cache.Revision(it.obj.GetResourceVersion()) {
+		return
+	}
+	it.ready = s.store.Prepare(it.obj, near)
 }
 
 // decode makes an object ready for the store, and for handlers.

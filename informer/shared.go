@@ -45,6 +45,8 @@ type shared[T client.Object] struct {
 type event[T client.Object] struct {
 	key client.Key
 	obj T
+	// ready is obj as the store has prepared it, if it has.
+	ready cache.Prepared[T]
 	// deleted says that obj is its last state, missing that it is gone unseen and
 	// there is no obj.
 	deleted, missing bool
@@ -82,7 +84,11 @@ func (s *shared[T]) applyLocked(p *part[T], w write[T]) {
 		if !e.deleted && !e.missing {
 			p.hold(e.key)
 			if w.fresh || touched[e.key] && !s.ends.after(e.key, e.revision()) || !s.knownLocked(p, now, e) {
-				b.Set(e.obj)
+				if e.ready.Ready() {
+					b.SetPrepared(e.ready)
+				} else {
+					b.Set(e.obj)
+				}
 				if !w.fresh {
 					touched[e.key] = true
 				}

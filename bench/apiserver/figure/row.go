@@ -12,9 +12,10 @@ const (
 	PerSecond   Unit = "/s"
 	MBPerSecond Unit = "MB/s"
 	EventsPerS  Unit = "events/s"
+	Kilobytes   Unit = "kB"
 )
 
-func (u Unit) isRate() bool { return u != Seconds && u != Megabytes }
+func (u Unit) isRate() bool { return u != Seconds && u != Megabytes && u != Kilobytes }
 
 // work is the unit of what a rate counts.
 func (u Unit) work() string {
@@ -86,6 +87,8 @@ func (r Row) format(v float64) string {
 		return fmt.Sprintf("%.3f s", v)
 	case r.Unit == Seconds:
 		return fmt.Sprintf("%.2f s", v)
+	case r.Unit == Kilobytes:
+		return fmt.Sprintf("%.2f kB", v)
 	case r.Unit == PerSecond:
 		return thousands(v) + " /s"
 	}
