@@ -17,6 +17,10 @@ type op[T Object] struct {
 	obj   T
 	key   Key
 	entry *entry
+	// shared says that others read parts of obj already, and bytes how many it has
+	// for itself.
+	shared bool
+	bytes  int
 }
 
 // Set stores an object under its key. The store owns the object from then on:
@@ -202,6 +206,18 @@ func (s *Store[T]) Prepare(obj T, near Object) Prepared[T] {
 	return Prepared[T]{o}
 }
 
+// PrepareShared is Prepare for an object whose parts may be those of others, since
+// whoever made it has seen to that: nothing of it but its own memory is written to.
+// The object adds so many bytes to what others have.
+func (s *Store[T]) PrepareShared(obj T, bytes int) Prepared[T] {
+	if s.opts.Transform != nil || s.opts.DetectMutations {
+		return s.Prepare(obj.DeepCopyObject().(T), nil)
+	}
+	o := op[T]{set: true, obj: obj, shared: true, bytes: bytes}
+	s.prepare(&o, nil)
+	return Prepared[T]{o}
+}
+
 // prepare makes the entry of an object that is set, all but its terms. What comes
 // just before it in a batch, if anything, is near.
 func (s *Store[T]) prepare(o *op[T], near Object) {
@@ -224,6 +240,8 @@ func (s *Store[T]) prepare(o *op[T], near Object) {
 // keepHot makes an object ready to be shared.
 func (s *Store[T]) keepHot(o *op[T], near Object) {
 	switch {
+	case o.shared:
+		o.entry.bytes = o.bytes
 	case s.opts.AsIs:
 		if sized, ok := Object(o.obj).(interface{ Size() int }); ok {
 			o.entry.bytes = sized.Size()

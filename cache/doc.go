@@ -40,7 +40,9 @@
 // [Store.Apply] returns what it changed, with the objects from before; Set,
 // Delete and Replace are short for batches of one sort. A store owns what it is
 // given: it drops managed fields and lets equal parts of objects share memory
-// ([Interner]), so nobody else may be reading them; see [Options.AsIs].
+// ([Interner]), so nobody else may be reading them; see [Options.AsIs]. Who makes
+// many objects on several processors has them prepared there ([Store.Prepare]).
+// Readers do not hold up writers, and long reads let them run.
 //
 // # Memory
 //

@@ -63,7 +63,8 @@
 //
 // [Client.ListRaw] and [Client.WatchRaw] hand out objects undecoded, in order, into
 // buffers of the caller's; [Client.Decode] may be called for them by as many
-// goroutines as there are processors. A [Layered] source puts a cache before the
+// goroutines as there are processors; a [Sharer] decodes several times as fast what
+// nobody is going to change. A [Layered] source puts a cache before the
 // server: clients made from it read there, and tell it what they wrote.
 //
 // Docs/adr/0012 tells why it is built as it is.

@@ -278,3 +278,16 @@ func TestRequestsSayWhoSendsThem(t *testing.T) {
 		}
 	})
 }
+
+func TestOnceIsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, asked := refusing("1", http.StatusTooManyRequests, http.StatusTooManyRequests)
+		maps := serveInMemory(t, h, nil)
+		if _, err := maps.Get(client.Once(t.Context()), client.Key{Name: "a"}); err == nil || *asked != 1 {
+			t.Errorf("after %d requests the error is %v", *asked, err)
+		}
+		if _, err := maps.Get(t.Context(), client.Key{Name: "a"}); err != nil || *asked != 3 {
+			t.Errorf("after %d requests the error is %v", *asked, err)
+		}
+	})
+}

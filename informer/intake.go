@@ -31,11 +31,12 @@ const (
 // Chunks are queued in the order of reading, each with a signal that it is
 // decoded, and the reader stops when the queue is full.
 type intake[T client.Object] struct {
-	next     func(*[]byte) (client.Frame, error)
-	close    func()
-	decode   func(client.Frame) (T, error)
-	prepare  func(it *item[T], near client.Object)
-	decoders chan struct{}
+	next   func(*[]byte) (client.Frame, error)
+	close  func()
+	decode func(client.Frame) (T, error)
+	// decodeState decodes the objects of a state, and has the store prepare them.
+	decodeState func([]item[T])
+	decoders    chan struct{}
 
 	chunks chan *chunk[T]
 }
@@ -121,15 +122,16 @@ func (in *intake[T]) send(c *chunk[T]) {
 }
 
 func (in *intake[T]) decodeAll(c *chunk[T]) {
-	var near client.Object
-	for i := range c.items {
-		it := &c.items[i]
-		it.obj, it.err = in.decode(it.frame)
-		it.frame.Object.Bytes = nil
-		if c.bulk && it.err == nil {
-			in.prepare(it, near)
-			near = it.obj
+	if c.bulk {
+		in.decodeState(c.items)
+	} else {
+		for i := range c.items {
+			it := &c.items[i]
+			it.obj, it.err = in.decode(it.frame)
 		}
+	}
+	for i := range c.items {
+		c.items[i].frame.Object.Bytes = nil
 	}
 	if buf := c.buf; cap(buf) <= 4*chunkBytes {
 		buffers.Put(&buf)

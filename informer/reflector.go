@@ -148,7 +148,7 @@ func (r *reflector[T]) open(ctx context.Context, within time.Duration, opts ...c
 }
 
 func (r *reflector[T]) intake(next func(*[]byte) (client.Frame, error), end func()) *intake[T] {
-	return &intake[T]{next: next, close: end, decode: r.of.decode, prepare: r.of.prepare, decoders: r.of.set.decoders}
+	return &intake[T]{next: next, close: end, decode: r.of.decode, decodeState: r.of.decodeState, decoders: r.of.set.decoders}
 }
 
 // list gets a state by listing. The pages of a list are of one revision.
@@ -344,18 +344,36 @@ func (s *shared[T]) event(it item[T]) event[T] {
 	return e
 }
 
-// prepare has the store do what it can before an object of a state is applied:
-// here there are several processors to do it, and the object is in their cache.
-// What the store has already is left alone.
-func (s *shared[T]) prepare(it *item[T], near client.Object) {
-	if it.frame.Type == client.Bookmark || it.frame.Type == client.Deleted {
-		return
+// decodeState decodes objects of a state, which are let to share parts, and has
+// the store do what it can before they are applied: here there are several
+// processors to do it. What the store has already is left alone.
+func (s *shared[T]) decodeState(items []item[T]) {
+	sharer := s.sharers.Get().(*client.Sharer[T])
+	defer s.sharers.Put(sharer)
+	var near client.Object
+	for i := range items {
+		it := &items[i]
+		bytes := 0
+		if s.transform == nil {
+			it.obj, bytes, it.err = sharer.Decode(it.frame.Object)
+		} else {
+			it.obj, it.err = s.decode(it.frame)
+		}
+		switch {
+		case it.err != nil || it.frame.Type == client.Bookmark || it.frame.Type == client.Deleted || s.has(it.obj):
+		case bytes > 0:
+			it.ready = s.store.PrepareShared(it.obj, bytes)
+		default:
+			it.ready = s.store.Prepare(it.obj, near)
+			near = it.obj
+		}
 	}
-	has := s.store.Snapshot().Entry(it.obj.GetNamespace(), it.obj.GetName())
-	if has.Exists() && has.Revision() == cache.Revision(it.obj.GetResourceVersion()) {
-		return
-	}
-	it.ready = s.store.Prepare(it.obj, near)
+}
+
+// has reports whether the store has an object in the same revision.
+func (s *shared[T]) has(obj T) bool {
+	e := s.store.Snapshot().Entry(obj.GetNamespace(), obj.GetName())
+	return e.Exists() && e.Revision() == cache.Revision(obj.GetResourceVersion())
 }
 
 // decode makes an object ready for the store, and for handlers.

@@ -233,6 +233,7 @@ func newShared[T client.Object](set *Set, c *config, id identity, parts []Select
 	m.store = cache.New(opts)
 	m.transform, _ = c.transform.(func(T) T)
 	m.strips = knownWire[T]() && !c.keepManaged && m.transform == nil
+	m.sharers.New = func() any { return m.client.Sharer(!c.keepManaged) }
 	switch {
 	case m.err != nil:
 	case c.scope != nil:

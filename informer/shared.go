@@ -26,6 +26,7 @@ type shared[T client.Object] struct {
 	store     *cache.Store[T]
 	transform func(T) T
 	strips    bool // managed fields, before they are decoded
+	sharers   sync.Pool
 	config    *config
 	whole     chan struct{} // closed when it is synced
 	err       error         // of the options: then it has no parts
