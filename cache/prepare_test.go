@@ -11,7 +11,7 @@ import (
 func prepared(store *Store[*corev1.Pod], prepare func(pod *corev1.Pod) Prepared[*corev1.Pod]) {
 	var b Batch[*corev1.Pod]
 	for i := range 3 {
-		b.SetPrepared(prepare(podOfSet("pod-"+strconv.Itoa(i))))
+		b.SetPrepared(prepare(podOfSet("pod-" + strconv.Itoa(i))))
 	}
 	store.Apply(&b)
 }
