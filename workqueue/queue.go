@@ -27,9 +27,13 @@ type Queue[K comparable] struct {
 	opts  Options[K]
 	start time.Time // times are kept as durations since then
 
+	// What is mostly read, what those who add write and what workers write are in
+	// cache lines of their own.
 	retried atomic.Int64 // entries with retries, changed under mu
 	idle    atomic.Bool  // an add has to wake a worker, changed under mu
+	_       [cacheLine]byte
 	inbox   inbox[K]
+	_       [cacheLine]byte
 
 	mu       sync.Mutex
 	admitted []add[K] // the list that the inbox gets next
@@ -48,6 +52,9 @@ type Queue[K comparable] struct {
 	shutDown bool
 	drained  chan struct{} // closed when a Drain has to look again; nil without one
 }
+
+// cacheLine is what processors pass around at once, or more than that.
+const cacheLine = 64
 
 // Item is a key that was handed out, with what is known of why and when.
 type Item[K comparable] struct {

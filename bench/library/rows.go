@@ -60,6 +60,10 @@ func rows() []row {
 		of := benchmark{"cache", "BenchmarkWrites/" + readers}
 		return named("cache: writes, "+name, figure.PerSecond, target, of, "ours/s", byClient)
 	}
+	lists := func(readers, name string) row {
+		of := benchmark{"cache", "BenchmarkWrites/" + readers}
+		return named("cache: lists meanwhile, "+name, figure.PerSecond, figure.Target{}, of, "ours-lists/s", []string{"client-go-lists/s"})
+	}
 	return []row{
 		named("informer: sync 50,000 pods, JSON", figure.Seconds, times(3), inJSON, "ours-s", bothWays),
 		named("informer: sync 50,000 pods, protobuf", figure.Seconds, times(2), inProto, "ours-s", bothWays),
@@ -70,7 +74,10 @@ func rows() []row {
 		writes("readers=0", "no readers", figure.Target{}),
 		writes("readers=10/list=all", "10 readers list all", times(100)),
 		writes("readers=10/list=namespace", "10 readers list a namespace", times(100)),
-		writes("readers=10/list=selector", "10 readers list by label", figure.Target{}),
+		writes("readers=10/list=selector", "10 readers list by label", times(100)),
+		lists("readers=10/list=all", "of all"),
+		lists("readers=10/list=namespace", "of a namespace"),
+		lists("readers=10/list=selector", "by label"),
 		named("queue: 8 + 8 goroutines, client-go's typed queue", figure.PerSecond, times(2), steady, "ours/s", byClient),
 		named("queue: the same, 50,000 keys at once", figure.PerSecond, figure.Target{}, burst, "ours/s", byClient),
 		named("queue: 8 + 8 goroutines, controller-runtime's priority queue", figure.PerSecond, times(5), steady, "ours/s", []string{"controller-runtime/s"}),
