@@ -12,8 +12,8 @@
 //
 // A list is ordered by key and is of one moment, however long the loop takes.
 // Queries narrow it, and an object must fit all of them: [InNamespace], [Label]
-// and [Selector], [Index] and [IndexPrefix], [Field], [Prefix]; [After] and
-// [Descending] make pages and turn it around. Labels are indexed: a list reads
+// and [Selector], [Index], [IndexPrefix] and [IndexRange], [Field], [Prefix];
+// [After] and [Until] bound it, [Descending] turns it around. Labels are indexed: a list reads
 // the smallest set of objects that one of its queries can name, and checks the
 // others on these. Only what no index answers (not in, greater than) looks at
 // more.

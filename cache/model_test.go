@@ -96,7 +96,7 @@ type narrowing struct {
 
 // narrowing returns a random query over one of the indexes that there are.
 func (w *world) narrowing(ips bool) narrowing {
-	switch n := w.IntN(9); {
+	switch n := w.IntN(12); {
 	case n == 0:
 		a, b := w.key().Namespace, w.key().Namespace
 		return narrowing{"in namespaces " + a + " " + b, cache.InNamespace(a, b),
@@ -126,6 +126,17 @@ func (w *world) narrowing(ips bool) narrowing {
 		k := w.key()
 		return narrowing{"after " + k.String(), cache.After(k), func(p *corev1.Pod) bool {
 			return cmp.Or(cmp.Compare(p.Namespace, k.Namespace), cmp.Compare(p.Name, k.Name)) > 0
+		}}
+	}
+	if n := w.IntN(9); n == 0 && ips {
+		from, to := fmt.Sprintf("10.%d", w.IntN(3)), fmt.Sprintf("10.%d.0.%d", w.IntN(3), w.IntN(20))
+		return narrowing{"ips from " + from + " to " + to, cache.IndexRange("byIP", from, to), func(p *corev1.Pod) bool {
+			return slices.ContainsFunc(byIP(p), func(ip string) bool { return ip >= from && ip < to })
+		}}
+	} else if n == 1 {
+		k := w.key()
+		return narrowing{"until " + k.String(), cache.Until(k), func(p *corev1.Pod) bool {
+			return cmp.Or(cmp.Compare(p.Namespace, k.Namespace), cmp.Compare(p.Name, k.Name)) < 0
 		}}
 	}
 	s := w.selector()
@@ -166,15 +177,13 @@ func (w *world) check(t *testing.T, got cache.Snapshot[*corev1.Pod], want model,
 		var names []string
 		var queries []cache.Query
 		var fits []func(*corev1.Pod) bool
-		after := false
+		after, until := false, false // of which the last counts
 		for range 1 + w.IntN(3) {
 			n := w.narrowing(ips)
-			if strings.HasPrefix(n.name, "after") {
-				if after {
-					continue
-				}
-				after = true
+			if strings.HasPrefix(n.name, "after") && after || strings.HasPrefix(n.name, "until") && until {
+				continue
 			}
+			after, until = after || strings.HasPrefix(n.name, "after"), until || strings.HasPrefix(n.name, "until")
 			names, queries, fits = append(names, n.name), append(queries, n.query), append(fits, n.fits)
 		}
 		name, listed := strings.Join(names, ", "), want.list(fits...)
@@ -182,7 +191,7 @@ func (w *world) check(t *testing.T, got cache.Snapshot[*corev1.Pod], want model,
 		if n := got.Count(queries...); n != len(listed) {
 			t.Fatalf("%s: count %d, want %d", name, n, len(listed))
 		}
-		if !after {
+		if !after && !until {
 			slices.Reverse(listed)
 			equal(t, name+", descending", got.List(append(queries, cache.Descending())...), listed)
 		}

@@ -20,6 +20,7 @@ type query struct {
 	prefix     string
 	name       string
 	after      *Key
+	until      *Key
 	conditions []condition
 	rest       []labels.Requirement // that no index answers
 	writers    *writers             // before whom the walk gives way, if any
@@ -30,9 +31,10 @@ type condition struct {
 	kind  termKind
 	field string
 	// values are what the term may have, and prefix what its value may begin
-	// with; with neither, any value does.
-	values []string
-	prefix string
+	// with; from and to bound it. With none of these, any value does.
+	values   []string
+	prefix   string
+	from, to string
 }
 
 // InNamespace lists the objects of these namespaces. As elsewhere in
@@ -94,6 +96,16 @@ func IndexPrefix(name, prefix string) Query {
 	}
 }
 
+// IndexRange lists the objects for which an index function returned a value from
+// one on, and up to but without another; "" is no bound. Values are compared as
+// strings.
+func IndexRange(name, from, to string) Query {
+	return func(q *query) {
+		q.nothing = q.nothing || to != "" && from >= to
+		q.conditions = append(q.conditions, condition{kind: indexTerm, field: name, from: from, to: to})
+	}
+}
+
 // Field lists the objects whose field has this value: metadata.name and
 // metadata.namespace, or any other for which there is an index of that name.
 func Field(path, value string) Query {
@@ -130,6 +142,12 @@ func After(k Key) Query {
 	return func(q *query) { q.after = &k }
 }
 
+// Until ends the list before a key: with [After], a range of keys in the order of
+// the list.
+func Until(k Key) Query {
+	return func(q *query) { q.until = &k }
+}
+
 // Descending lists from the last key to the first.
 func Descending() Query {
 	return func(q *query) { q.reverse = true }
@@ -141,6 +159,15 @@ func newQuery(queries []Query) *query {
 		narrow(q)
 	}
 	return q
+}
+
+// past reports whether a list in the query's order is to end at a key.
+func (q *query) past(k Key) bool {
+	if q.until == nil {
+		return false
+	}
+	side := compareKeys(k, *q.until)
+	return side == 0 || side > 0 != q.reverse
 }
 
 // check panics if the query names an index that is not there.
@@ -186,5 +213,5 @@ func (c *condition) has(t *term) bool {
 	if len(c.values) > 0 {
 		return slices.Contains(c.values, t.value)
 	}
-	return strings.HasPrefix(t.value, c.prefix)
+	return strings.HasPrefix(t.value, c.prefix) && t.value >= c.from && (c.to == "" || t.value < c.to)
 }

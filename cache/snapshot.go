@@ -72,13 +72,13 @@ func (s Snapshot[T]) Count(queries ...Query) int {
 // is in the query's spans fits.
 func (r *root) counted(q *query) (set tree[*ident], whole bool) {
 	switch {
-	case q.prefix != "" && q.namespaces == nil, q.name != "", q.after != nil, len(q.rest) > 0, len(q.conditions) > 1:
+	case q.prefix != "" && q.namespaces == nil, q.name != "", q.after != nil, q.until != nil, len(q.rest) > 0, len(q.conditions) > 1:
 		return set, false
 	case len(q.conditions) == 0:
 		return set, true
 	}
 	c := q.conditions[0]
-	if len(c.values) != 1 {
+	if len(c.values) != 1 { // of several, some may be of one object
 		return set, false
 	}
 	b, _ := r.terms.get(termProbe(&term{c.kind, c.field, c.values[0]}))
@@ -161,7 +161,7 @@ func (r *root) lookUp(c *condition, enough int) (sets []tree[*ident], cost int) 
 		}
 		return sets, cost
 	}
-	r.terms.ascend(termProbe(&term{c.kind, c.field, c.prefix}), func(b bucket) bool {
+	r.terms.ascend(termProbe(&term{c.kind, c.field, max(c.prefix, c.from)}), func(b bucket) bool {
 		return c.has(b.term) && add(b)
 	})
 	return sets, cost
@@ -237,6 +237,10 @@ func walkSpan[I keyed](set tree[I], s *span, q *query, yield func(I) bool) bool 
 			q.writers.giveWay()
 		}
 		if s.side(i.key) != 0 {
+			return false
+		}
+		if q.past(i.key) {
+			more = false
 			return false
 		}
 		if q.fits(i) {
