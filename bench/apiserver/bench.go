@@ -54,6 +54,13 @@ func entries() []entry {
 		{row("list ConfigMaps, protobuf", figure.MBPerSecond, figure.Target{}), lists(configMap(1000), protoType)},
 		{row("list Pods, JSON", figure.MBPerSecond, ten), lists(pod(0), jsonType)},
 		{row("list Pods, protobuf", figure.MBPerSecond, ten), lists(pod(0), protoType)},
+		{row("create custom resources", figure.PerSecond, figure.Target{}), ofCustom(creates(widget(850)))},
+		{row("apply custom resources", figure.PerSecond, figure.Target{}), ofCustom(applies(widget(850)))},
+		{row("list custom resources, JSON", figure.MBPerSecond, figure.Target{}), ofCustom(lists(widget(850), jsonType))},
+		{row("definition to first answer", figure.Seconds, figure.Target{AtMost: 0.05}), defining},
+		{row(rowDefine, figure.Seconds, figure.Target{AtMost: 60}), nil},
+		{row(rowDefinedMemory, figure.Megabytes, figure.Target{AtMost: 400}), nil},
+		{row(rowDefinedStart, figure.Seconds, figure.Target{AtMost: 3}), nil},
 		{row("watch fan-out, ConfigMaps, HTTP/2", figure.EventsPerS, ten), fanOut(cm, http2, watch2)},
 		{row("watch fan-out, ConfigMaps, HTTP/1.1", figure.EventsPerS, figure.Target{}), fanOut(cm, http1, watch1)},
 		{row("watch fan-out, Pods, HTTP/2", figure.EventsPerS, figure.Target{}), fanOut(pod(0), http2, watch2)},
@@ -95,6 +102,9 @@ func (b *bench) run(ctx context.Context) ([]figure.Row, error) {
 			fmt.Fprintf(b.say, "==> %s, run %d of %d\n", s.name, round+1, b.rounds)
 			if err := b.round(ctx, s); err != nil {
 				return nil, fmt.Errorf("%s: %w", s.name, err)
+			}
+			if err := b.many(ctx, s); err != nil {
+				return nil, fmt.Errorf("%s, definitions: %w", s.name, err)
 			}
 		}
 	}

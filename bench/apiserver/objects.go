@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,6 +14,8 @@ import (
 type kind struct {
 	name     string
 	resource string
+	// prefix is where the kind's version is; "" is /api/v1.
+	prefix string
 	// body is an object's JSON; version may be "", mark is what updates change.
 	body func(name, version, mark string) string
 }
@@ -71,7 +74,7 @@ func appendRequest(dst []byte, method, path, accept, body string) []byte {
 }
 
 func (k kind) collection(namespace string) string {
-	return "/api/v1/namespaces/" + namespace + "/" + k.resource
+	return cmp.Or(k.prefix, "/api/v1") + "/namespaces/" + namespace + "/" + k.resource
 }
 
 // objectName is of the same length for all numbers.
@@ -111,6 +114,17 @@ func (k kind) get(namespace string, number int) []byte {
 func (k kind) put(dst []byte, namespace string, number int, version, mark string) []byte {
 	name := objectName(number)
 	return appendRequest(dst, "PUT", k.collection(namespace)+"/"+name, jsonType, k.body(name, version, mark))
+}
+
+// apply is a request to apply an object, for a manager of its own.
+func (k kind) apply(dst []byte, namespace string, number int, mark string) []byte {
+	name := objectName(number)
+	body := k.body(name, "", mark)
+	dst = append(dst, "PATCH "+k.collection(namespace)+"/"+name+"?fieldManager=bench&force=true HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: bench\r\n"...)
+	dst = append(dst, "Accept: application/json\r\nContent-Type: application/apply-patch+yaml\r\nContent-Length: "...)
+	dst = strconv.AppendInt(dst, int64(len(body)), 10)
+	dst = append(dst, "\r\n\r\n"...)
+	return append(dst, body...)
 }
 
 func namespace(name string) []byte {
