@@ -141,11 +141,13 @@ func (r *resource) asStored(o *watch.Object) bool {
 
 // wrote notes that an object has just been stored as the resource serves it.
 func (r *resource) wrote(o *watch.Object) {
-	if r.custom == nil {
+	if r.custom == nil || !o.HasPrefix(r.jsonStart) {
 		return
 	}
-	if seen := r.objects.Get(o.Namespace, o.Name); seen != nil && seen.Revision == o.Revision && seen.HasPrefix(r.jsonStart) {
-		seen.Keep(customKey{r.gvk.Version}, customForm{of: r.custom, stored: true})
+	form := customForm{of: r.custom, stored: true}
+	o.Keep(customKey{r.gvk.Version}, form)
+	if seen := r.objects.Get(o.Namespace, o.Name); seen != nil && seen.Revision == o.Revision {
+		seen.Keep(customKey{r.gvk.Version}, form)
 	}
 }
 
