@@ -41,9 +41,10 @@ func newServe(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the API server",
-		Long: `Serve runs the API server: the Kubernetes API on the built-in kinds. It makes its
-certificates on the first start, writes a kubeconfig for its administrator, and
-prints how to use it. Controllers, scheduler and nodes are not built yet.`,
+		Long: `Serve runs the API server: the Kubernetes API on the built-in kinds and on custom
+resources. It makes its certificates on the first start, writes a kubeconfig for
+its administrator, and prints how to use it. Controllers, scheduler and nodes are
+not built yet.`,
 		Example: `  evenkeel serve                                   data in ` + "~/.local/share/evenkeel" + `
   evenkeel serve --storage memory --listen 127.0.0.1:0
   evenkeel serve --storage etcd --etcd-endpoints https://10.0.0.5:2379 --etcd-cafile ca.pem`,

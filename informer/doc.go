@@ -30,6 +30,9 @@
 // stored, and [Compact] keeps them encoded. [Set.View] reads several kinds at one
 // point in time.
 //
+// A [Layer] puts the cache before clients: they read from it, and see what they
+// have written before the watch does.
+//
 // # Handlers
 //
 // A handler is told, in order, what became of each object since it last heard of

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -263,4 +264,24 @@ func ExampleScope_Set() {
 	// <nil>
 	// [namespace b labels app=web]
 	// <nil> [labels app=web]
+}
+
+// A layer lets clients read from an informer's cache, and see what they have just
+// written.
+func ExampleNewLayer() {
+	const space = "example-layer"
+	conn := shop(space)
+	set := informer.NewSet(conn, informer.Config{})
+	layer := informer.NewLayer(informer.For[*corev1.ConfigMap](set, informer.InNamespace(space)))
+	set.Start()
+	defer set.Shutdown()
+
+	configs := client.Of[*corev1.ConfigMap](layered{conn, layer})
+	made, err := configs.Create(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "new"}})
+	if err != nil {
+		panic(err)
+	}
+	read, err := configs.Get(context.Background(), client.KeyOf(made))
+	fmt.Println(read.UID == made.UID, err)
+	// Output: true <nil>
 }
