@@ -23,7 +23,7 @@ func definitionKind() *Kind {
 		Resource: "customresourcedefinitions", Singular: "customresourcedefinition",
 		ShortNames: []string{"crd", "crds"}, Categories: []string{"api-extensions"},
 		New: newOf[apiextensionsv1.CustomResourceDefinition], NewList: newOf[apiextensionsv1.CustomResourceDefinitionList],
-		HasStatus: true, HasGeneration: true, NeedsRevision: true,
+		HasStatus: true, HasGeneration: true, NeedsRevision: true, ChecksMetadata: true,
 		Default:        each(apiextensionsv1.SetObjectDefaults_CustomResourceDefinition),
 		PrepareCreate:  each(addStoredVersion),
 		PrepareUpdate:  eachPair(func(crd, _ *apiextensionsv1.CustomResourceDefinition) { addStoredVersion(crd) }),

@@ -87,6 +87,8 @@ type Kind struct {
 	// Validate checks the object but for metadata, which is checked for all
 	// kinds alike.
 	Validate func(obj runtime.Object) field.ErrorList
+	// ChecksMetadata: the functions below check metadata, too.
+	ChecksMetadata bool
 	// ValidateCreate checks what holds for new objects only; Validate has run
 	// before.
 	ValidateCreate func(obj runtime.Object) field.ErrorList

@@ -66,6 +66,10 @@ func (c *call) serve() error {
 		c.warn(res.kind.Deprecated)
 	}
 	if err := c.checkScope(); err != nil {
+		if res.custom != nil { // to the real server, such a path does not exist
+			http.NotFound(c.w, c.r)
+			return nil
+		}
 		return err
 	}
 	var err error
@@ -155,6 +159,8 @@ func (c *call) checkScope() error {
 	case c.target.scoped && !c.res.kind.Namespaced:
 		return errNoSuchResource()
 	case !c.target.scoped && c.res.kind.Namespaced && c.target.name != "" && !c.target.watch:
+		return errNoSuchResource()
+	case !c.target.scoped && c.res.kind.Namespaced && c.res.custom != nil && c.r.Method != http.MethodGet:
 		return errNoSuchResource()
 	}
 	return nil

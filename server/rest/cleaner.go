@@ -82,7 +82,7 @@ func (d *definitions) clean(ctx context.Context, def *custom.Definition) error {
 
 // deleteObjects deletes what there is of a custom resource.
 func (d *definitions) deleteObjects(ctx context.Context, def *custom.Definition) error {
-	r := d.api.anyVersion(def.Metadata.Name)
+	r := d.api.storedVersion(def)
 	if r == nil {
 		return nil // the server has a kind of its own there
 	}
@@ -100,12 +100,20 @@ func (d *definitions) deleteObjects(ctx context.Context, def *custom.Definition)
 	return failed
 }
 
-// anyVersion returns one of the versions that a custom resource is served in.
-func (a *API) anyVersion(storageName string) *resource {
-	for _, r := range a.registry.all() {
-		if r.custom != nil && r.storage == storageName {
-			return r
+// storedVersion returns what serves, or would serve, the version in which objects
+// of a definition are stored: none of these must be converted to be deleted, by a
+// webhook that may have been deleted before.
+func (a *API) storedVersion(def *custom.Definition) *resource {
+	versions := def.Versions()
+	for _, v := range versions {
+		if v.Kind.GVK.GroupVersion() != v.Stored {
+			continue
 		}
+		r := a.versionResource(v)
+		if r != nil {
+			r.types = a.customTypes(versions, def.Spec.PreserveUnknownFields)
+		}
+		return r
 	}
 	return nil
 }

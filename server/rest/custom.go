@@ -139,6 +139,25 @@ func (r *resource) asStored(o *watch.Object) bool {
 	return f.stored
 }
 
+// outdated reports whether an object is stored otherwise than it would be if it
+// were written now: in another version, or with fields that the definition has
+// come to prune or lacks since. A write that changes nothing then is one, which
+// is how what is stored comes into another version. obj is what was read of o.
+func (r *resource) outdated(ctx context.Context, o *watch.Object, obj runtime.Object) (bool, error) {
+	if r.custom == nil {
+		return false, nil
+	}
+	if r.gvk.GroupVersion() == r.custom.Stored {
+		return !r.asStored(o), nil
+	}
+	stored, err := r.toStoredVersion(ctx, obj)
+	if err != nil {
+		return false, err
+	}
+	text, err := encode(stored)
+	return err == nil && !o.Equal(text), err
+}
+
 // wrote notes that an object has just been stored as the resource serves it.
 func (r *resource) wrote(o *watch.Object) {
 	if r.custom == nil || !o.HasPrefix(r.jsonStart) {

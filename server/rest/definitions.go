@@ -260,6 +260,11 @@ func (a *API) customResource(v *custom.Version) *resource {
 	if !v.Served() {
 		return nil
 	}
+	return a.versionResource(v)
+}
+
+// versionResource is customResource for what need not be served.
+func (a *API) versionResource(v *custom.Version) *resource {
 	if own, _ := a.registry.find(v.Kind.GVK.GroupVersion(), v.Kind.Resource); own != nil && own.custom == nil {
 		return nil
 	}

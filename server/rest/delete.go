@@ -14,6 +14,7 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 
 	"github.com/even-keel/evenkeel/server/kinds"
 	"github.com/even-keel/evenkeel/server/watch"
@@ -50,7 +51,14 @@ func (c *call) decodeDeleteOptions(body []byte, o *metav1.DeleteOptions) error {
 	}
 	gvk := metav1.SchemeGroupVersion.WithKind("DeleteOptions")
 	gvk.Group = ""
-	got, _, err := decoder.Decode(body, &gvk, o)
+	got, kind, err := decoder.Decode(body, &gvk, o)
+	if runtime.IsNotRegisteredError(err) && kind != nil && kind.Kind == gvk.Kind {
+		// Clients send them in the version of what they delete, which may be custom.
+		if err := yaml.Unmarshal(body, o); err != nil {
+			return apierrors.NewBadRequest(err.Error())
+		}
+		return nil
+	}
 	if err != nil && !runtime.IsStrictDecodingError(err) {
 		return apierrors.NewBadRequest(err.Error())
 	}

@@ -212,7 +212,7 @@ func (a *API) serveDiscovery(w http.ResponseWriter, r *http.Request) {
 		SendError(w, r, errNoSuchResource())
 		return
 	}
-	if group, _, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/apis/"), "/"); ok && a.discovery().HasGroup(group) {
+	if group, _, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/apis/"), "/"); ok && a.discovery().HasGroup(group) && !a.isCustomGroup(group) {
 		SendError(w, r, errNoSuchResource())
 		return
 	}

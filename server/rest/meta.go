@@ -159,7 +159,10 @@ var metadataPath = field.NewPath("metadata")
 // validateNew checks a new object, first as its kind, then as any object.
 func (r *resource) validateNew(obj runtime.Object) error {
 	m := accessor(obj)
-	errs := r.validateMeta(m)
+	var errs field.ErrorList
+	if !r.kind.ChecksMetadata {
+		errs = r.validateMeta(m)
+	}
 	rules := r.rules()
 	if rules.validate != nil {
 		errs = append(errs, rules.validate(obj)...)
@@ -180,8 +183,11 @@ func (r *resource) validateChange(obj, old runtime.Object, subresource string) e
 	errs := validation.ValidateObjectMetaAccessor(m, r.kind.Namespaced, path.ValidatePathSegmentName, metadataPath)
 	sound := len(errs) == 0
 	if !sound || !staysItself(m, oldMeta) {
-		errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(m, oldMeta, metadataPath)...)
-		errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(m, oldMeta, metadataPath)...)
+		changed := validation.ValidateObjectMetaAccessorUpdate(m, oldMeta, metadataPath)
+		errs = append(errs, changed...)
+		if !r.kind.ChecksMetadata {
+			errs = append(errs, changed...)
+		}
 	}
 	if sub := r.subresource(subresource); sub != nil && sub.Validate != nil {
 		return r.invalid(m.GetName(), append(errs, sub.Validate(obj, old)...))
@@ -192,7 +198,7 @@ func (r *resource) validateChange(obj, old runtime.Object, subresource string) e
 		}
 		return r.invalid(m.GetName(), errs)
 	}
-	if r.custom == nil && (!sound || !r.soundNames(m)) {
+	if r.custom == nil && !r.kind.ChecksMetadata && (!sound || !r.soundNames(m)) {
 		errs = append(errs, r.validateMeta(m)...)
 	}
 	rules := r.rules()

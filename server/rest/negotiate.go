@@ -114,7 +114,7 @@ func (c *call) refuseProto() error {
 	for _, a := range parseAccept(c.r) {
 		media, ok := mediaFor(a.media)
 		as := a.params["as"]
-		if !ok || as != "" && !transformable(a) || media == mediaProto && (as == "" && !c.answersScale() || as == "Table") {
+		if !ok || as != "" && !transformable(a) || media == mediaProto && (as == "" || as == "Table") {
 			continue
 		}
 		c.out = output{media: media, as: as, version: a.params["v"], pretty: pretty(c.r, a)}
@@ -122,9 +122,6 @@ func (c *call) refuseProto() error {
 	}
 	return onlyPlain()
 }
-
-// answersScale says that the answer is of a built-in kind.
-func (c *call) answersScale() bool { return c.target.subresource == "scale" }
 
 // routable is the first and literal look at what a client takes, before its
 // parameters are read: it knows no application/* and no capitals.

@@ -11,7 +11,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/even-keel/evenkeel/server/watch"
 )
@@ -65,9 +65,11 @@ func (a *API) endpoint(namespace, service string, port corev1.ServicePort) (foun
 	return found, err
 }
 
+// readyAddress finds a service's port in a slice by its name, as proxies do: the
+// number that it has there is the endpoints' own.
 func readyAddress(s *discoveryv1.EndpointSlice, port corev1.ServicePort) string {
 	for _, p := range s.Ports {
-		if p.Port == nil || p.Name != nil && *p.Name != port.Name || port.TargetPort.Type == intstr.Int && port.TargetPort.IntVal != 0 && port.TargetPort.IntVal != *p.Port {
+		if p.Port == nil || ptr.Deref(p.Name, "") != port.Name {
 			continue
 		}
 		for _, e := range s.Endpoints {

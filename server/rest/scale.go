@@ -112,6 +112,9 @@ func (c *call) updateScale() error {
 	if err := c.checkName(&wanted); err != nil {
 		return err
 	}
+	if err := c.checkNamespace(&wanted); err != nil {
+		return err
+	}
 	return c.changeScale(c.intent(o.DryRun, o.FieldManager, o.FieldValidation), func(*autoscalingv1.Scale) (*autoscalingv1.Scale, error) {
 		return &wanted, nil
 	})
@@ -123,6 +126,9 @@ func (c *call) patchScale() error {
 	case types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType, types.ApplyPatchType:
 	default:
 		return errUnsupportedMediaType()
+	}
+	if kind == types.StrategicMergePatchType && c.res.custom != nil {
+		return errNoPatchOfCustom()
 	}
 	var o metav1.PatchOptions
 	if err := params(c.query, &o); err != nil {

@@ -177,8 +177,11 @@ func (c *call) tryChange(ch change, current *watch.Object) (outcome, error) {
 		}
 	}()
 	if c.unchanged(obj, old) {
-		done.stored = current
-		return done, nil
+		outdated, err := c.res.outdated(c.ctx(), current, old)
+		if err != nil || !outdated {
+			done.stored = current
+			return done, err
+		}
 	}
 	if ch.dryRun {
 		accessor(obj).SetResourceVersion(accessor(old).GetResourceVersion())
