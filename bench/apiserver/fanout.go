@@ -5,6 +5,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/even-keel/evenkeel/bench/apiserver/figure"
@@ -73,6 +75,8 @@ func (s *stage) fanOut(ctx context.Context, a *audience, writers []*writer, wind
 	if err := a.reserve(n); err != nil {
 		return figure.Sample{}, err
 	}
+	// Half a core is enough for the generator, and with one it looks for no work on others.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	before, err := s.family.usage()
 	if err != nil {
 		return figure.Sample{}, err
@@ -86,10 +90,32 @@ func (s *stage) fanOut(ctx context.Context, a *audience, writers []*writer, wind
 		return figure.Sample{}, err
 	}
 	last, err := a.check(n)
+	if err == nil {
+		err = s.compare(ctx, a, writers)
+	}
 	took, done := last.Sub(begun), float64(n*len(a.watchers))
 	sample := after.since(before, took, s.cores)
 	sample.Value, sample.Work = done/took.Seconds(), done
 	return sample, err
+}
+
+// compare has one more change be made when the time is no longer taken: every watcher
+// must get it next, and those that only counted must have counted as much as those
+// that recorded.
+func (s *stage) compare(ctx context.Context, a *audience, writers []*writer) error {
+	least, most, err := a.recount()
+	if err != nil {
+		return err
+	}
+	if err := s.deliver(ctx, a, writers, 1, 1); err != nil {
+		return err
+	}
+	for i, w := range a.watchers {
+		if w.events != 1 {
+			return fmt.Errorf("watcher %d got %d events of 1", i, w.events)
+		}
+	}
+	return a.compare(least, most)
 }
 
 // deliver has the writers make n changes, and waits until every watcher has got them.

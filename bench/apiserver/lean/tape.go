@@ -23,6 +23,9 @@ type Tape struct {
 	next    int
 	payload int64
 	last    time.Time
+	// skips says that nothing is recorded, skipped how long it was.
+	skips   bool
+	skipped int64
 }
 
 // ErrDry says that all that was recorded has been read.
@@ -73,6 +76,13 @@ func (t *Tape) Socket() int { return t.fd }
 // Record reads from the socket once, without waiting, and returns how much came.
 // It returns [io.EOF] at the end.
 func (t *Tape) Record() (int, error) {
+	if t.skips {
+		n, err := t.skip()
+		if n > 0 {
+			t.last = time.Now()
+		}
+		return n, err
+	}
 	if t.r == t.w { // what was read makes room
 		t.next -= t.w
 		t.r, t.w = 0, 0
@@ -108,8 +118,9 @@ func (t *Tape) scan() error {
 	return nil
 }
 
-// Payload is the length of all records that have begun since the last Rewind.
-func (t *Tape) Payload() int64 { return t.payload }
+// Payload is the length of all records that have begun since the last Rewind. Of
+// what is skipped it is the length with all that TLS adds, until Resume.
+func (t *Tape) Payload() int64 { return t.payload + t.skipped }
 
 // Last is when something was recorded last.
 func (t *Tape) Last() time.Time { return t.last }
@@ -123,7 +134,7 @@ func (t *Tape) Rewind(mem []byte) error {
 	if mem != nil {
 		t.mem = mem
 	}
-	t.r, t.w, t.next, t.payload = 0, 0, 0, 0
+	t.r, t.w, t.next, t.payload, t.skipped = 0, 0, 0, 0, 0
 	return nil
 }
 
