@@ -23,6 +23,8 @@ import (
 type sink interface {
 	// object sends a stored object, from its own bytes if they will do.
 	object(event string, o *watch.Object) error
+	// event sends an event of a kind, whose object is o.
+	event(kind string, o *watch.Object, e *watch.Event) error
 	// typed sends anything else: bookmarks and errors.
 	typed(event string, obj runtime.Object) error
 	flush() error
@@ -61,11 +63,8 @@ type eventEncoder struct {
 
 // frame returns the bytes of one event.
 func (e *eventEncoder) frame(dst []byte, event string, o *watch.Object) ([]byte, error) {
-	if e.out.as == "" && e.out.media == mediaJSON && e.res.asStored(o) {
-		dst = append(dst, `{"type":"`...)
-		dst = append(dst, event...)
-		dst = append(dst, `","object":`...)
-		return append(o.AppendJSON(dst), "}\n"...), nil
+	if e.asStored(o) {
+		return watch.AppendLine(dst, event, o), nil
 	}
 	if e.out.as == "" && e.out.media == mediaProto {
 		message, err := e.res.protoBytes(o)
@@ -87,6 +86,11 @@ func (e *eventEncoder) frame(dst []byte, event string, o *watch.Object) ([]byte,
 		return nil, err
 	}
 	return e.typedFrame(dst, event, obj)
+}
+
+// asStored reports whether the client gets an object's own bytes.
+func (e *eventEncoder) asStored(o *watch.Object) bool {
+	return e.out.as == "" && e.out.media == mediaJSON && e.res.asStored(o)
 }
 
 // transformEvent is transform for watches: a table has one row, and says what
@@ -162,6 +166,7 @@ type stream struct {
 	control *http.ResponseController
 	guard   guard
 	batch   *[]byte // of events that are not written yet; nil if there are none
+	run     []byte  // of lines that come before the batch; others send them too
 }
 
 // batchBytes is from which length on a batch is written. With what HTTP and TLS
@@ -170,6 +175,41 @@ const batchBytes = 60 << 10
 
 // batches holds no large buffers, nor do streams between events.
 var batches = sync.Pool{New: func() any { b := make([]byte, 0, batchBytes+4<<10); return &b }}
+
+// runBytes is from which length on a run is written when it ends; a shorter one is
+// copied, for each piece has its price.
+const runBytes = 16 << 10
+
+// event sends lines that lie behind one another from where they are, and copies others.
+func (s *stream) event(kind string, o *watch.Object, e *watch.Event) error {
+	if kind != e.Kind() || !s.encoder.asStored(o) {
+		return s.object(kind, o)
+	}
+	line := e.Line()
+	if line == nil {
+		return s.object(kind, o)
+	}
+	if s.batch == nil {
+		if s.run == nil {
+			s.run = line
+			return nil
+		}
+		var joined bool
+		switch s.run, joined = watch.Join(s.run, line); {
+		case joined && len(s.run) < batchBytes:
+			return nil
+		case joined:
+			return s.writeOn()
+		case len(s.run) >= runBytes:
+			err := s.writeOn()
+			s.run = line
+			return err
+		}
+	}
+	batch := append(s.pending(), s.run...)
+	s.run = nil
+	return s.append(append(batch, line...), nil)
+}
 
 func (s *stream) object(event string, o *watch.Object) error {
 	batch, err := s.encoder.frame(s.pending(), event, o)
@@ -200,11 +240,22 @@ func (s *stream) append(batch []byte, err error) error {
 	if *s.batch = batch; len(batch) < batchBytes {
 		return nil
 	}
+	return s.writeOn()
+}
+
+// writeOn writes what there is, while more is to come.
+func (s *stream) writeOn() error {
 	s.guard.begin()
 	return s.write()
 }
 
 func (s *stream) write() error {
+	if s.run != nil {
+		_, err := s.w.Write(s.run)
+		if s.run = nil; err != nil {
+			return err
+		}
+	}
 	if s.batch == nil {
 		return nil
 	}
@@ -263,6 +314,8 @@ func (s *socket) readAll(gone func()) {
 		}
 	}
 }
+
+func (s *socket) event(kind string, o *watch.Object, _ *watch.Event) error { return s.object(kind, o) }
 
 func (s *socket) object(event string, o *watch.Object) error {
 	frame, err := s.encoder.frame(nil, event, o)

@@ -104,7 +104,7 @@ func (w *watching) sendState(s watch.Snapshot) error {
 	s.Scan(w.sel.namespace, w.sel.scopeKey(), func(o *watch.Object) bool {
 		ok, err := w.sel.matches(o)
 		if err == nil && ok {
-			err = w.send("ADDED", o)
+			err = w.told(w.sink.object("ADDED", o))
 		}
 		failed = err
 		return err == nil
@@ -188,7 +188,7 @@ func (w *watching) sendEvents(events []*watch.Event) error {
 		if kind == "" {
 			continue
 		}
-		if err := w.send(kind, o); err != nil {
+		if err := w.told(w.sink.event(kind, o, e)); err != nil {
 			return err
 		}
 		sent = true
@@ -221,10 +221,9 @@ func (s *selector) change(e *watch.Event) (kind string, o *watch.Object, err err
 	return "", nil, nil
 }
 
-// send sends one event. What cannot be converted ends the watch, with the reason
-// as its last event.
-func (w *watching) send(kind string, o *watch.Object) error {
-	err := w.sink.object(kind, o)
+// told is for what sending an event came to. What cannot be converted ends the
+// watch, with the reason as its last event.
+func (w *watching) told(err error) error {
 	if err != nil && w.res.custom != nil {
 		w.sendError(err)
 	}

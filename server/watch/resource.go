@@ -2,6 +2,7 @@ package watch
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/tidwall/btree"
 
@@ -21,6 +22,10 @@ type Event struct {
 	Object *Object
 	// Previous is the object before the change, nil if it was created.
 	Previous *Object
+
+	// lines is where the event's line is made, nil if it is nobody else's event.
+	lines *lines
+	line  atomic.Pointer[[]byte]
 }
 
 // Resource is all objects of one resource.
@@ -38,6 +43,7 @@ type Resource struct {
 	events []*Event
 	bytes  int
 	bell   bell
+	lines  lines
 }
 
 func newResource(h *Hub, name string, since storage.Revision) *Resource {
@@ -120,6 +126,7 @@ func (r *Resource) apply(events []*Event) {
 			r.tree.Delete(treeKey(e.Previous.Namespace, e.Previous.Name))
 		}
 		r.bytes += eventBytes(e)
+		e.lines = &r.lines
 	}
 	r.events = append(r.events, events...)
 	r.rev = events[len(events)-1].Revision
