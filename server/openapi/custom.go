@@ -164,7 +164,7 @@ func (c customList) model(m *models) *model {
 		required:    []string{"items"},
 	}
 	items := &model{
-		kind: "array", items: &model{ref: customObject{c.customResource}.define(m)},
+		kind: "array", items: &model{ref: customObject(c).define(m)},
 		description: "List of " + c.crd.Spec.Names.Plural + ". More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md",
 	}
 	list.set("apiVersion", typeMetaField("apiVersion", ""))

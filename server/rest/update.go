@@ -55,6 +55,9 @@ func (c *call) updateSide(subresource string, merge func(wanted, old runtime.Obj
 	}
 	if subresource == "" && c.res.kind.CreateOnUpdate {
 		ch.create = func() error {
+			if m.GetUID() != "" { // it was meant for one that is gone
+				return apierrors.NewConflict(c.res.groupResource(), c.target.name, preconditionUID(c, m.GetUID(), ""))
+			}
 			m.SetResourceVersion("")
 			return c.createObject(obj, in)
 		}

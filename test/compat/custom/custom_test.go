@@ -73,7 +73,7 @@ type object = map[string]any
 // fields is a schema of an object.
 func fields(properties object) object { return object{"type": "object", "properties": properties} }
 
-var text, number = object{"type": "string"}, object{"type": "integer"}
+var text = object{"type": "string"}
 
 // version is a version of a definition, with a status and a column.
 func version(name string, stored bool, spec object) object {
