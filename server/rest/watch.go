@@ -202,13 +202,15 @@ func (w *watching) sendEvents(events []*watch.Event) error {
 // change says what an event is to somebody who sees only what is selected. An
 // object that is no longer seen carries the revision that took it away.
 func (s *selector) change(e *watch.Event) (kind string, o *watch.Object, err error) {
-	before, err := s.matches(e.Previous)
-	if err != nil {
-		return "", nil, err
-	}
 	after, err := s.matches(e.Object)
 	if err != nil {
 		return "", nil, err
+	}
+	before := after // a name stays as it is
+	if s.selective() || e.Object == nil || e.Previous == nil {
+		if before, err = s.matches(e.Previous); err != nil {
+			return "", nil, err
+		}
 	}
 	switch {
 	case before && after:
