@@ -206,9 +206,12 @@ func (s *stream) event(kind string, o *watch.Object, e *watch.Event) error {
 			return err
 		}
 	}
-	batch := append(s.pending(), s.run...)
-	s.run = nil
-	return s.append(append(batch, line...), nil)
+	// A run comes before the batch: one that has ended begins it, if there is none.
+	if s.batch == nil {
+		batch := append(s.pending(), s.run...)
+		*s.batch, s.run = batch, nil
+	}
+	return s.append(append(s.pending(), line...), nil)
 }
 
 func (s *stream) object(event string, o *watch.Object) error {
