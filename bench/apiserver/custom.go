@@ -218,7 +218,7 @@ func (b *bench) defineMany(ctx context.Context, i *instance) (figure.Sample, err
 	}
 	defer c.close()
 	st := &stage{instance: i, sizes: b.sizes, clients: c, cores: b.cores, made: map[string]int{}}
-	_, took, err := c.run(ctx, bound{count: definitions, time: 5 * time.Minute}, func(int) step {
+	_, took, err := c.run(ctx, bound{count: definitions, time: rowLimit}, func(int) step {
 		return func(conn *lean.Conn, n int) error {
 			_, err := expect(conn, appendRequest(nil, "POST", definitionsPath, jsonType, definition(n+1, 40)), 201)
 			return err
