@@ -14,6 +14,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
@@ -140,7 +141,7 @@ func parse(text []byte) ([]*unstructured.Unstructured, error) {
 			all = append(all, obj)
 			continue
 		}
-		err = obj.EachListItem(func(item runtimeObject) error {
+		err = obj.EachListItem(func(item runtime.Object) error {
 			all = append(all, item.(*unstructured.Unstructured))
 			return nil
 		})

@@ -7,12 +7,8 @@ import (
 	"os"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
-
 	"github.com/even-keel/evenkeel/client"
 )
-
-type runtimeObject = runtime.Object
 
 // DefaultPatience is how long tests wait for what has to come true. The variable
 // EVENKEEL_TEST_PATIENCE overrides it, for machines that are slow.
