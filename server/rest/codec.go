@@ -130,8 +130,8 @@ func decodePlain(body []byte, gvk schema.GroupVersionKind, into runtime.Object) 
 		return false
 	}
 	apiVersion, kind := gvk.ToAPIVersionAndKind()
-	says, err := meta.TypeAccessor(obj)
-	if err != nil || (says.GetAPIVersion() != "" && says.GetAPIVersion() != apiVersion) || (says.GetKind() != "" && says.GetKind() != kind) {
+	says, ok := obj.GetObjectKind().(*metav1.TypeMeta) // as written, not as parsed
+	if !ok || (says.APIVersion != "" && says.APIVersion != apiVersion) || (says.Kind != "" && says.Kind != kind) {
 		return false
 	}
 	to.Set(reflect.ValueOf(obj).Elem())
