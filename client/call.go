@@ -16,7 +16,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
@@ -28,9 +27,13 @@ type call struct {
 	body   []byte
 	// media is what the body is; accept is what the answer may be.
 	media, accept string
-	// of and name are what an error is about if the server does not tell.
-	of   schema.GroupResource
-	name string
+	// of, namespace, name and sub are what it is about.
+	of                   Resource
+	namespace, name, sub string
+
+	// sent and attempt are of the last time that it was sent, for observers.
+	sent    time.Time
+	attempt int
 }
 
 func (c *Conn) request(ctx context.Context, r *call) (*http.Request, error) {
@@ -48,6 +51,7 @@ func (c *Conn) request(ctx context.Context, r *call) (*http.Request, error) {
 	if r.body != nil {
 		req.Header.Set("Content-Type", r.media)
 	}
+	addHeaders(ctx, r.method, req.Header)
 	return req, nil
 }
 
@@ -73,7 +77,8 @@ func (c *Conn) repeats(ctx context.Context) int {
 
 // send returns an answer that is a success; its body is the caller's to close.
 // While the server asks to come back later, it does: after 429 and 5xx with
-// Retry-After. A read whose connection broke is repeated too.
+// Retry-After. A read whose connection broke is repeated too. Observers have been
+// told of all requests but the one that succeeded.
 func (c *Conn) send(ctx context.Context, r *call) (*http.Response, error) {
 	for attempt := 0; ; attempt++ {
 		if c.limiter != nil {
@@ -107,8 +112,10 @@ func (c *Conn) try(ctx context.Context, r *call, attempt int) (resp *http.Respon
 	if err != nil {
 		return nil, 0, err
 	}
+	c.begin(r)
 	got, err := c.http.Do(req)
 	if err != nil {
+		c.observed(ctx, r, 0, nil, err)
 		if r.method == http.MethodGet && isBroken(err) && ctx.Err() == nil {
 			wait = brokenWait(attempt)
 		}
@@ -120,7 +127,9 @@ func (c *Conn) try(ctx context.Context, r *call, attempt int) (resp *http.Respon
 	}
 	defer func() { _ = got.Body.Close() }()
 	wait = retryAfter(got)
-	return nil, wait, r.failure(got, int(wait/time.Second))
+	err = r.failure(got, int(wait/time.Second))
+	c.observed(ctx, r, got.StatusCode, nil, err)
+	return nil, wait, err
 }
 
 // isBroken tells errors of a connection from those of TLS, names and addresses.
@@ -165,7 +174,7 @@ func (r *call) failure(resp *http.Response, retry int) error {
 	if s, ok := decodeStatus(encodingOf(resp), body); ok {
 		return apierrors.FromObject(s)
 	}
-	return apierrors.NewGenericServerResponse(resp.StatusCode, strings.ToLower(r.method), r.of, r.name,
+	return apierrors.NewGenericServerResponse(resp.StatusCode, strings.ToLower(r.method), r.of.GroupResource(), r.name,
 		strings.TrimSpace(string(body)), retry, true)
 }
 
@@ -227,6 +236,7 @@ func (c *Conn) read(ctx context.Context, r *call) (*body, error) {
 			return nil, err
 		}
 		b, err := readBody(resp)
+		c.observed(ctx, r, resp.StatusCode, b, err)
 		if err == nil {
 			return b, nil
 		}

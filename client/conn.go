@@ -29,6 +29,8 @@ type Conn struct {
 	log     *slog.Logger
 	retries int
 	mapping mapping
+	// observers hear of each request.
+	observers []func(context.Context, Call)
 }
 
 // Option changes what [Connect] makes.

@@ -59,6 +59,12 @@
 // the configuration says so. [Retries] changes that for a connection, [Once] for a
 // call.
 //
+// # Headers and observers
+//
+// [WithHeader] has the writes of a context carry a header, such as the id of the
+// reconcile that makes them. [Observe] tells of each request: for metrics, traces,
+// and what was written on whose behalf.
+//
 // # For informers and caches
 //
 // [Client.ListRaw] and [Client.WatchRaw] hand out objects undecoded, in order, into

@@ -116,6 +116,15 @@ var (
 	metadataType     = reflect.TypeFor[*metav1.PartialObjectMetadata]()
 )
 
+// KindOf returns the kind of an object: the one that it says or, if it says none,
+// that its type tells, as [Of] has it. It asks no server.
+func (c *Conn) KindOf(obj runtime.Object) (schema.GroupVersionKind, error) {
+	if kind := obj.GetObjectKind().GroupVersionKind(); kind.Kind != "" && kind.Version != "" {
+		return kind, nil
+	}
+	return kindOf(reflect.TypeOf(obj), c.scheme)
+}
+
 // kindOf finds the kind of a Go type that no option names.
 func kindOf(t reflect.Type, scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
 	if t.Kind() != reflect.Pointer {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -192,5 +193,30 @@ func TestTypesTellTheirKind(t *testing.T) {
 	}
 	if r, err := client.Of[*corev1.Pod](conn, client.Kind(fooKind)).Resource(t.Context()); err != nil || r.Resource != "foos" {
 		t.Errorf("an option goes before the type: %v, %v", r, err)
+	}
+}
+
+func TestAnObjectTellsItsKind(t *testing.T) {
+	conn, _ := connect(t)
+	for name, test := range map[string]struct {
+		object client.Object
+		want   string
+	}{
+		"built in":      {&appsv1.Deployment{}, "apps/v1, Kind=Deployment"},
+		"by a method":   {&kindedFoo{}, fooKind.String()},
+		"as it says":    {&metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "a.io/v2", Kind: "A"}}, "a.io/v2, Kind=A"},
+		"not what says": {&corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: "Half"}}, "/v1, Kind=Pod"},
+		"nothing tells": {&metav1.PartialObjectMetadata{}, ""},
+	} {
+		kind, err := conn.KindOf(test.object)
+		if test.want == "" {
+			if err == nil {
+				t.Errorf("%s: it is %s", name, kind)
+			}
+			continue
+		}
+		if err != nil || kind.String() != test.want {
+			t.Errorf("%s: it is %s, %v", name, kind, err)
+		}
 	}
 }

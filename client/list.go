@@ -144,7 +144,7 @@ func (c *Client[T]) ListRaw(ctx context.Context, opts ...ReadOption) (*RawList, 
 	r.accept = c.codec.accept(true)
 	ctx, cancel := context.WithCancel(ctx)
 	l := &RawList{call: r, cancel: cancel, send: func(r *call) (*http.Response, error) {
-		resp, err := c.conn.send(ctx, r)
+		resp, err := c.conn.stream(ctx, r)
 		return resp, c.check(err)
 	}}
 	if err := l.open(); err != nil {
@@ -189,7 +189,7 @@ func (l *RawList) Next(buf *[]byte) (Raw, error) {
 		if errors.Is(err, io.EOF) {
 			err = l.turn()
 		} else {
-			err = fmt.Errorf("list %s: %w", l.call.of, err)
+			err = fmt.Errorf("list %s: %w", l.call.of.GroupResource(), err)
 		}
 		l.failed = err
 	}
@@ -210,6 +210,7 @@ func (l *RawList) turn() error {
 	l.call.query.Set("continue", token)
 	l.call.query.Del("resourceVersion") // the token has it
 	l.call.query.Del("resourceVersionMatch")
+	l.call.attempt = 0
 	return l.open()
 }
 

@@ -127,7 +127,7 @@ func (c *Client[T]) Stream(ctx context.Context, key Key, sub string, params url.
 		return nil, err
 	}
 	r.accept = "*/*"
-	resp, err := c.conn.send(ctx, r)
+	resp, err := c.conn.stream(ctx, r)
 	if err != nil {
 		return nil, err
 	}

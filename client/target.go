@@ -92,7 +92,7 @@ func (c *Client[T]) collection(ctx context.Context, method, namespace string, qu
 		b.WriteString("/namespaces/" + namespace)
 	}
 	b.WriteString("/" + r.Resource)
-	return &call{method: method, path: b.String(), query: query, accept: c.codec.accept(false), of: r.GroupResource()}, r, nil
+	return &call{method: method, path: b.String(), query: query, accept: c.codec.accept(false), of: r, namespace: namespace}, r, nil
 }
 
 // object makes a request to one object, or to a subresource of it.
@@ -115,6 +115,7 @@ func (c *Client[T]) object(ctx context.Context, method string, key Key, sub stri
 	r.name = key.Name
 	if sub != "" {
 		r.path += "/" + sub
+		r.sub = sub
 	}
 	return r, nil
 }

@@ -102,7 +102,7 @@ func (c *Client[T]) WatchRaw(ctx context.Context, opts ...ReadOption) (*RawWatch
 		return nil, err
 	}
 	watching, cancel := context.WithCancel(ctx)
-	resp, err := c.conn.send(watching, r)
+	resp, err := c.conn.stream(watching, r)
 	if err != nil {
 		cancel()
 		return nil, c.check(err)

@@ -17,9 +17,9 @@
 // Neither call waits for the server, whatever becomes of it; a reconcile is never
 // slowed down by its events. Objects may be typed, unstructured or metadata alone.
 // Those that clients and informers return say their kind; of others it is known
-// for the types of k8s.io/api, those with a method APIKind and those in
-// [Options].Scheme. Events are kept in the object's namespace, and those about
-// objects outside of namespaces in "default".
+// for the types of k8s.io/api, those with a method APIKind and those in the
+// connection's [client.Scheme]. Events are kept in the object's namespace, and
+// those about objects outside of namespaces in "default".
 //
 // # One event, counted
 //

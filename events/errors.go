@@ -10,6 +10,4 @@ var (
 	// ErrEvent says that an event cannot be told: it lacks something, or says too
 	// much. Such events are dropped, and logged.
 	ErrEvent = errors.New("bad event")
-	// ErrUnknownKind says that nothing tells which kind an object is.
-	ErrUnknownKind = errors.New("the kind of the object is not known")
 )

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -32,9 +31,6 @@ type Options struct {
 	// Instance tells this process from others of the component. The default is the
 	// component and the host's name.
 	Instance string
-	// Scheme tells the kinds of objects that do not say theirs and whose types are
-	// not those of k8s.io/api, and have no method APIKind.
-	Scheme *runtime.Scheme
 
 	// Burst is how many writes there may be at once for events about one object
 	// with one type and reason, and Refill how long it takes until there may be one

@@ -96,7 +96,7 @@ func TestAnEventTellsAllOfIt(t *testing.T) {
 			inBubble(t, func(t *testing.T, c *cluster) {
 				scheme := runtime.NewScheme()
 				scheme.AddKnownTypes(corev1.SchemeGroupVersion, &kinded{})
-				s := newScene(t, c, events.Options{Scheme: scheme})
+				s := newScene(t, c, events.Options{}, client.Scheme(scheme))
 				e := test.event
 				e.Type, e.Reason, e.Action, e.Note = events.Warning, "Broken", "Mending", "100% gone"
 				e.Related, e.Annotations = pod("other"), map[string]string{"a": "b"}

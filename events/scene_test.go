@@ -40,18 +40,18 @@ type scene struct {
 	done    chan error
 }
 
-func newScene(t *testing.T, c *cluster, o events.Options) *scene {
+func newScene(t *testing.T, c *cluster, o events.Options, opts ...client.Option) *scene {
 	t.Helper()
-	s := idleScene(t, c, o, masterToken)
+	s := idleScene(t, c, o, masterToken, opts...)
 	s.run()
 	return s
 }
 
 // idleScene has a recorder that does not run yet.
-func idleScene(t *testing.T, c *cluster, o events.Options, token string) *scene {
+func idleScene(t *testing.T, c *cluster, o events.Options, token string, opts ...client.Option) *scene {
 	t.Helper()
 	s := &scene{t: t, cluster: c, road: &road{}, start: time.Now(), cancel: func() {}, done: make(chan error, 1)}
-	conn, err := client.Connect(c.config(token, s.road.through), client.Retries(0))
+	conn, err := client.Connect(c.config(token, s.road.through), append(opts, client.Retries(0))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@
 // A process that is stopped for a while, or whose machine is suspended, cannot
 // notice in time that it leads no more, and a request that is under way may arrive
 // late. For that, the context of the work carries a [Fence], which names the term,
-// and [Transport] sends it along with each write, in a header:
+// and clients send it along with each write that is made with it, in a header:
 //
 //	Evenkeel-Fence: <namespace>/<name>/<uid>/<transitions>/<holder>
 //
@@ -55,7 +55,8 @@
 // Otherwise it answers 409, with reason Conflict and [CauseFenced] as the reason of
 // a cause, which [IsFenced] knows; a header that cannot be read is answered 400.
 // Whether the lease's time is over does not matter: as long as nobody else has
-// taken it, nobody else writes. Other servers ignore the header.
+// taken it, nobody else writes. Other servers ignore the header. Clients of
+// client-go send it through [Transport].
 //
 // # The view from outside
 //

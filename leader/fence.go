@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/even-keel/evenkeel/client"
 )
 
 const (
@@ -69,7 +71,7 @@ type fenceKey struct{}
 // Context returns a context whose writes carry the fence. That of the work that
 // [Elector.Run] calls does already.
 func (f Fence) Context(ctx context.Context) context.Context {
-	return context.WithValue(ctx, fenceKey{}, f)
+	return context.WithValue(client.WithHeader(ctx, FenceHeader, f.String()), fenceKey{}, f)
 }
 
 // FenceOf returns the fence that a context carries.
@@ -81,8 +83,8 @@ func FenceOf(ctx context.Context) (Fence, bool) {
 // IsFenced reports whether a write was refused because its leader had been deposed.
 func IsFenced(err error) bool { return apierrors.HasStatusCause(err, CauseFenced) }
 
-// Transport sends the fence of each write's context along. It is for the
-// configuration of a connection, ours or client-go's:
+// Transport sends the fence of each write's context along, as the clients of
+// package client do without it. It is for the configuration of client-go's:
 //
 //	cfg.Wrap(leader.Transport)
 func Transport(next http.RoundTripper) http.RoundTripper { return &transport{next} }
