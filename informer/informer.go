@@ -43,7 +43,11 @@ func (in *Informer[T]) At(v *cache.View) cache.Snapshot[T] { return in.of.store.
 
 // AddIndex adds a secondary index, also while the informer runs.
 func (in *Informer[T]) AddIndex(name string, values func(T) []string) error {
-	return in.of.store.AddIndex(name, values)
+	err := in.of.store.AddIndex(name, values)
+	if err == nil {
+		in.of.indexes.Store(name, values)
+	}
+	return err
 }
 
 // addIndexes adds those indexes that the informer does not have yet.
@@ -92,6 +96,26 @@ func (in *Informer[T]) WaitForSync(ctx context.Context) error {
 		err = fmt.Errorf("%w: %w", err, st.Err)
 	}
 	return err
+}
+
+// WaitForRevision waits until the cache has seen what was written at a revision,
+// which an object of this kind or a list of it told. Who writes through a [Layer]
+// need not: it shows what was written.
+func (in *Informer[T]) WaitForRevision(ctx context.Context, r cache.Revision) error {
+	if err := in.WaitForSync(ctx); err != nil {
+		return err
+	}
+	for {
+		advanced := in.of.next()
+		if now := in.Snapshot(); now.Revision().Includes(r) {
+			return nil
+		}
+		select {
+		case <-advanced:
+		case <-ctx.Done():
+			return fmt.Errorf("%s: wait for revision %s: %w", in.of.about, r, context.Cause(ctx))
+		}
+	}
 }
 
 // Handle calls a function with what becomes of each object, one after the other,

@@ -23,9 +23,11 @@ import (
 // that no longer fits the informer's selections is too, and one that fits is
 // there, also in lists. Fields that only the server can judge count as fitting.
 //
-// Reads wait until the informer has synced. What the cache cannot answer (a
-// revision, a field selector beyond name and namespace) is answered by the
-// server.
+// Reads wait until the informer has synced. Objects of other namespaces than the
+// informer's are read from the server; a list of all namespaces is of those that
+// the informer has. Fields are looked up in the index of
+// that name. What the cache cannot answer (a revision, a field without an index)
+// is answered by the server.
 type Layer[T client.Object] struct {
 	in *Informer[T]
 
@@ -119,6 +121,9 @@ func (l *Layer[T]) prepared(obj T) T {
 	return out
 }
 
+// Shares reports whether two layers are over one cache.
+func (l *Layer[T]) Shares(other *Layer[T]) bool { return l.in.of == other.in.of }
+
 func (l *Layer[T]) remember(r cache.Revision) {
 	if len(l.mine) < ownRevisions {
 		l.mine = append(l.mine, r)
@@ -134,6 +139,23 @@ func (l *Layer[T]) Mine(r cache.Revision) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return r != "" && slices.Contains(l.mine, r)
+}
+
+// Covers reports whether the informer watches a namespace, "" being all of them,
+// and whether it does so whole: without selectors. What it does not cover is read
+// from the server.
+func (l *Layer[T]) Covers(namespace string) (covers, whole bool) {
+	selected := l.in.of.selected.Load()
+	if selected == nil {
+		return false, false
+	}
+	for _, s := range *selected {
+		if s.Namespace != "" && s.Namespace != namespace {
+			continue
+		}
+		covers, whole = true, whole || s.Labels == "" && s.Fields == ""
+	}
+	return covers, whole
 }
 
 // Pending is how many writes the cache has yet to see.
@@ -218,6 +240,9 @@ func nameField(obj client.Object, name string) (value string, known bool) {
 // Get returns the object of a name: as it was last written, or as the cache has
 // it.
 func (l *Layer[T]) Get(ctx context.Context, key client.Key) (client.Object, error) {
+	if covers, _ := l.Covers(key.Namespace); !covers {
+		return nil, client.ErrUncached
+	}
 	if err := l.in.WaitForSync(ctx); err != nil {
 		return nil, err
 	}

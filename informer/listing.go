@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/even-keel/evenkeel/cache"
 	"github.com/even-keel/evenkeel/client"
@@ -17,7 +18,7 @@ import (
 // moment and with what has been written since.
 func (l *Layer[T]) List(ctx context.Context, o client.ReadOptions) iter.Seq2[client.Object, error] {
 	return func(yield func(client.Object, error) bool) {
-		if !answerable(o) {
+		if !l.answerable(o) {
 			yield(nil, client.ErrUncached)
 			return
 		}
@@ -28,23 +29,25 @@ func (l *Layer[T]) List(ctx context.Context, o client.ReadOptions) iter.Seq2[cli
 		now := l.in.Snapshot()
 		hidden, shown := l.changes(now, o)
 		for obj := range merged(now.List(queriesOf(o)...), hidden, shown) {
-			if nameFits(o.Fields, obj) && !yield(obj, nil) {
+			if !yield(obj, nil) {
 				return
 			}
 		}
 	}
 }
 
-// answerable reports whether the cache can tell what is asked for.
-func answerable(o client.ReadOptions) bool {
-	if o.Revision != "" || o.Match != "" {
+// answerable reports whether the cache can tell what is asked for. It knows fields
+// by objects' names, and by indexes that are called as a field is.
+func (l *Layer[T]) answerable(o client.ReadOptions) bool {
+	if covers, _ := l.Covers(o.Namespace); !covers && o.Namespace != "" || o.Revision != "" || o.Match != "" {
 		return false
 	}
 	if o.Fields == nil {
 		return true
 	}
 	return !slices.ContainsFunc(o.Fields.Requirements(), func(r fields.Requirement) bool {
-		return r.Field != "metadata.name" && r.Field != "metadata.namespace"
+		_, indexed := l.in.of.index(r.Field)
+		return !(r.Field == "metadata.name" || r.Field == "metadata.namespace" || indexed) || r.Operator == selection.NotEquals
 	})
 }
 
@@ -56,12 +59,26 @@ func queriesOf(o client.ReadOptions) []cache.Query {
 	if o.Labels != nil && !o.Labels.Empty() {
 		queries = append(queries, cache.Selector(o.Labels))
 	}
+	if o.Fields != nil {
+		for _, r := range o.Fields.Requirements() {
+			queries = append(queries, cache.Field(r.Field, r.Value))
+		}
+	}
 	return queries
 }
 
-// nameFits judges the fields of which the cache knows.
-func nameFits(f fields.Selector, obj client.Object) bool {
-	return f == nil || f.Matches(fields.Set{"metadata.name": obj.GetName(), "metadata.namespace": obj.GetNamespace()})
+// hasFields judges an object that the cache does not have.
+func (l *Layer[T]) hasFields(f fields.Selector, obj T) bool {
+	if f == nil {
+		return true
+	}
+	return !slices.ContainsFunc(f.Requirements(), func(r fields.Requirement) bool {
+		if value, known := nameField(obj, r.Field); known {
+			return value != r.Value
+		}
+		values, ok := l.in.of.index(r.Field)
+		return !ok || !slices.Contains(values(obj), r.Value)
+	})
 }
 
 // changes returns the writes of which the cache does not know: whose objects it
@@ -79,7 +96,7 @@ func (l *Layer[T]) changes(now cache.Snapshot[T], o client.ReadOptions) (hidden 
 		}
 		hidden[key] = true
 		if !e.hidden && (o.Namespace == "" || o.Namespace == key.Namespace) &&
-			(o.Labels == nil || o.Labels.Matches(labels.Set(e.obj.GetLabels()))) {
+			(o.Labels == nil || o.Labels.Matches(labels.Set(e.obj.GetLabels()))) && l.hasFields(o.Fields, e.obj) {
 			shown = append(shown, e.obj)
 		}
 	}

@@ -112,6 +112,7 @@ func (s *shared[T]) rescope(selections []Selection) {
 	if s.stopped {
 		return
 	}
+	s.selected.Store(&selections)
 	wanted := map[Selection]bool{}
 	for _, selection := range selections {
 		wanted[selection] = true

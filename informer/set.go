@@ -231,6 +231,9 @@ func newShared[T client.Object](set *Set, c *config, id identity, parts []Select
 	}
 	opts.DetectMutations, opts.Group = set.config.DetectMutations, &set.group
 	m.store = cache.New(opts)
+	for name, values := range opts.Indexes {
+		m.indexes.Store(name, values)
+	}
 	m.transform, _ = c.transform.(func(T) T)
 	m.strips = knownWire[T]() && !c.keepManaged && m.transform == nil
 	m.sharers.New = func() any { return m.client.Sharer(!c.keepManaged) }

@@ -3,6 +3,7 @@ package informer
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -27,6 +28,8 @@ type shared[T client.Object] struct {
 	transform func(T) T
 	strips    bool // managed fields, before they are decoded
 	sharers   sync.Pool
+	indexes   sync.Map // the functions of the store's indexes, by their names
+	selected  atomic.Pointer[[]Selection]
 	config    *config
 	whole     chan struct{} // closed when it is synced
 	err       error         // of the options: then it has no parts
@@ -40,6 +43,8 @@ type shared[T client.Object] struct {
 	stopped  bool
 	scoped   bool // the parts are known
 	synced   bool
+	// advanced is closed when the store changes, if somebody waits for that.
+	advanced chan struct{}
 }
 
 // event is what a part says of an object.
@@ -117,6 +122,10 @@ func (s *shared[T]) applyLocked(p *part[T], w write[T]) {
 	s.ends.passed(complete)
 	b.Complete(complete)
 	s.tellLocked(s.store.Apply(&b), finals, initial, w.replaced)
+	if s.advanced != nil {
+		close(s.advanced)
+		s.advanced = nil
+	}
 }
 
 // knownLocked reports whether an event tells nothing new: the store has this
@@ -186,6 +195,25 @@ func (s *shared[T]) tellLocked(changes []cache.Change[T], finals map[types.UID]T
 	for h := range s.handlers {
 		h.merge(out)
 	}
+}
+
+// next is closed when the store changes.
+func (s *shared[T]) next() <-chan struct{} {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	if s.advanced == nil {
+		s.advanced = make(chan struct{})
+	}
+	return s.advanced
+}
+
+// index returns the function of an index.
+func (s *shared[T]) index(name string) (values func(T) []string, ok bool) {
+	f, ok := s.indexes.Load(name)
+	if ok {
+		values = f.(func(T) []string)
+	}
+	return values, ok
 }
 
 // vanish empties a part whose kind does not exist any more.
@@ -305,7 +333,7 @@ func (s *shared[T]) status() Status {
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	now := s.store.Snapshot()
-	out := Status{Kind: s.about, Synced: s.synced, Revision: now.Revision(), Objects: now.Count(), Handlers: len(s.handlers), Err: s.err}
+	out := Status{Kind: s.about, Synced: s.synced, Revision: now.Revision(), Objects: now.Count(), Bytes: s.store.Stats().Bytes(), Handlers: len(s.handlers), Err: s.err}
 	for h := range s.handlers {
 		out.Pending = max(out.Pending, h.Pending())
 	}

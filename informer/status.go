@@ -16,6 +16,8 @@ type Status struct {
 	// Revision is the one up to which the cache is complete.
 	Revision cache.Revision
 	Objects  int
+	// Bytes is the memory that the cache takes, indexes included.
+	Bytes    int
 	Handlers int
 	// Pending is how many keys the slowest handler has yet to be told of.
 	Pending int
