@@ -37,6 +37,9 @@ type Call struct {
 	// Revision is the resourceVersion in the answer to a write of one object, "" if
 	// it tells none. A write that changed nothing tells the one that the object had.
 	Revision string
+	// Base is the revision on which the write was conditional, "" if it was not: a
+	// write whose Revision is another was done, and on just that state.
+	Base string
 }
 
 // Observe has f called for each request that the connection sends: once for each
@@ -72,11 +75,25 @@ func (c *Conn) observed(ctx context.Context, r *call, code int, body *body, err 
 		var name string
 		name, told.Revision = nameAndRevision(body)
 		told.Key.Name = cmp.Or(told.Key.Name, name)
+		told.Base = r.base()
 	}
 	for _, f := range c.observers {
 		f(ctx, told)
 	}
 	r.attempt++
+}
+
+// base is the revision in what is written. JSON patches have none.
+func (r *call) base() string {
+	switch {
+	case r.method != http.MethodPut && r.method != http.MethodPatch || r.media == string(types.JSONPatchType):
+		return ""
+	case r.media == mediaProto:
+		_, revision := protoNameAndRevision(r.body)
+		return revision
+	}
+	_, revision := nameAndRevision(&body{bytes: r.body, encoding: JSON})
+	return revision
 }
 
 // verb is what the request does, as rules of access call it; an apply is told from
