@@ -13,10 +13,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/even-keel/evenkeel/client"
 	"github.com/even-keel/evenkeel/controller"
 	"github.com/even-keel/evenkeel/evenkeeltest"
+	"github.com/even-keel/evenkeel/informer"
 )
 
 // scene is a server, a base, and what reconciles were told.
@@ -31,13 +33,23 @@ type scene struct {
 func stage(t *testing.T, o controller.BaseOptions) *scene {
 	t.Helper()
 	s := &scene{Env: evenkeeltest.Start(t), t: t}
-	o.Logger = slog.New(slog.NewTextHandler(&s.log, nil))
-	base, err := controller.NewBase(s.Config(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.base = base
+	s.newBase(o)
 	return s
+}
+
+func (s *scene) newBase(o controller.BaseOptions) {
+	s.t.Helper()
+	s.newBaseAs(s.Config(), o)
+}
+
+func (s *scene) newBaseAs(cfg *rest.Config, o controller.BaseOptions) {
+	s.t.Helper()
+	o.Logger = slog.New(slog.NewTextHandler(&s.log, nil))
+	o.Informers.DetectMutations = true
+	var err error
+	if s.base, err = controller.NewBase(cfg, o); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // run adds controllers and runs the base until the test ends.
@@ -225,3 +237,8 @@ func TestOwnedAndWatchedObjectsCauseReconcilesOfOthers(t *testing.T) {
 		}
 	}
 }
+
+// unknown is a type that nobody knows the kind of.
+type unknown struct{ corev1.Pod }
+
+var badLabels = informer.Labels("a in in")

@@ -102,7 +102,7 @@ func (in *Informer[T]) WaitForSync(ctx context.Context) error {
 // which an object of this kind or a list of it told. Who writes through a [Layer]
 // need not: it shows what was written.
 func (in *Informer[T]) WaitForRevision(ctx context.Context, r cache.Revision) error {
-	if err := in.WaitForSync(ctx); err != nil {
+	if err := in.WaitForSync(ctx); err != nil || r == "" || r == "0" {
 		return err
 	}
 	for {
