@@ -46,6 +46,9 @@ func (s *scene) newBaseAs(cfg *rest.Config, o controller.BaseOptions) {
 	s.t.Helper()
 	o.Logger = slog.New(slog.NewTextHandler(&s.log, nil))
 	o.Informers.DetectMutations = true
+	if o.Grace == 0 {
+		o.Grace = time.Millisecond // reconcilers that wait for the test to look need not finish
+	}
 	var err error
 	if s.base, err = controller.NewBase(cfg, o); err != nil {
 		s.t.Fatal(err)
