@@ -3,13 +3,13 @@ package evenkeeltest
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,86 +32,110 @@ var definitionKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Vers
 // namespace that need one are in "default". It fails the test if it cannot.
 func (e *Env) Apply(manifests ...string) {
 	e.t.Helper()
-	var all []*unstructured.Unstructured
-	for _, m := range manifests {
-		objs, err := parse([]byte(m))
-		if err != nil {
-			e.t.Fatalf("evenkeeltest: read a manifest: %v", err)
-		}
-		all = append(all, objs...)
+	if err := e.applyTexts(e.t.Context(), manifests); err != nil {
+		e.t.Fatal(err)
 	}
-	e.applyAll(all)
 }
 
 // ApplyFiles is Apply for manifests in files, or in the .yaml, .yml and .json
 // files of folders.
 func (e *Env) ApplyFiles(paths ...string) {
 	e.t.Helper()
+	if err := e.applyFiles(e.t.Context(), paths); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+func (s *Server) applyTexts(ctx context.Context, manifests []string) error {
+	var all []*unstructured.Unstructured
+	for _, m := range manifests {
+		objs, err := parse([]byte(m))
+		if err != nil {
+			return errorf("read a manifest: %w", err)
+		}
+		all = append(all, objs...)
+	}
+	return s.apply(ctx, all)
+}
+
+func (s *Server) applyFiles(ctx context.Context, paths []string) error {
 	var all []*unstructured.Unstructured
 	for _, path := range paths {
 		objs, err := readFiles(path)
 		if err != nil {
-			e.t.Fatalf("evenkeeltest: %v", err)
+			return errorf("%w", err)
 		}
 		all = append(all, objs...)
 	}
-	e.applyAll(all)
+	return s.apply(ctx, all)
 }
 
-func (e *Env) applyAll(objs []*unstructured.Unstructured) {
-	e.t.Helper()
-	slices.SortStableFunc(objs, func(a, b *unstructured.Unstructured) int { return rank(a) - rank(b) })
-	waited := false
+// apply returns when all that is defined is served.
+func (s *Server) apply(ctx context.Context, objs []*unstructured.Unstructured) error {
+	if len(objs) == 0 {
+		return nil
+	}
+	conn, err := s.conn()
+	if err != nil {
+		return errorf("connect: %w", err)
+	}
+	definitions, others := split(objs)
+	if err := applyEach(ctx, conn, definitions); err != nil {
+		return err
+	}
+	if err := awaitDefinitions(ctx, conn); err != nil {
+		return errorf("wait for what is defined: %w", err)
+	}
+	return applyEach(ctx, conn, others)
+}
+
+func applyEach(ctx context.Context, conn *client.Conn, objs []*unstructured.Unstructured) error {
 	for _, obj := range objs {
-		if rank(obj) > 0 && !waited {
-			e.awaitDefinitions()
-			waited = true
-		}
-		if err := e.applyOne(obj); err != nil {
-			e.t.Fatalf("evenkeeltest: apply %s %s: %v", obj.GetKind(), obj.GetName(), err)
+		if err := applyOne(ctx, conn, obj); err != nil {
+			return errorf("apply %s %s: %w", obj.GetKind(), obj.GetName(), err)
 		}
 	}
+	return nil
 }
 
-func rank(obj *unstructured.Unstructured) int {
-	if obj.GroupVersionKind() == definitionKind {
-		return 0
+// split tells definitions of custom resources from other objects.
+func split(objs []*unstructured.Unstructured) (definitions, others []*unstructured.Unstructured) {
+	for _, obj := range objs {
+		if obj.GroupVersionKind() == definitionKind {
+			definitions = append(definitions, obj)
+		} else {
+			others = append(others, obj)
+		}
 	}
-	return 1
+	return definitions, others
 }
 
-func (e *Env) applyOne(obj *unstructured.Unstructured) error {
-	objects := client.Of[*unstructured.Unstructured](e.Conn(), client.Kind(obj.GroupVersionKind()))
-	resource, err := objects.Resource(e.t.Context())
+func applyOne(ctx context.Context, conn *client.Conn, obj *unstructured.Unstructured) error {
+	objects := client.Of[*unstructured.Unstructured](conn, client.Kind(obj.GroupVersionKind()))
+	resource, err := objects.Resource(ctx)
 	if err != nil {
 		return err
 	}
 	if resource.Namespaced && obj.GetNamespace() == "" {
 		obj.SetNamespace(metav1.NamespaceDefault)
 	}
-	_, err = objects.Apply(e.t.Context(), obj, client.FieldManager(manager), client.Force())
+	_, err = objects.Apply(ctx, obj, client.FieldManager(manager), client.Force())
 	return err
 }
 
 // awaitDefinitions waits until all definitions are established.
-func (e *Env) awaitDefinitions() {
-	e.t.Helper()
-	EventuallyAll(e, func(all []*unstructured.Unstructured) error {
-		for _, crd := range all {
-			if !established(crd) {
-				return fmt.Errorf("%s is not established", crd.GetName())
+func awaitDefinitions(ctx context.Context, conn *client.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, patience())
+	defer cancel()
+	established := Condition[*unstructured.Unstructured]("Established", metav1.ConditionTrue)
+	return await(ctx, conn, func(all map[client.Key]*unstructured.Unstructured) error {
+		for key, crd := range all {
+			if err := established(crd); err != nil {
+				return fmt.Errorf("%s: %w", key.Name, err)
 			}
 		}
 		return nil
-	}, client.Kind(definitionKind))
-}
-
-func established(crd *unstructured.Unstructured) bool {
-	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
-	return slices.ContainsFunc(conditions, func(c any) bool {
-		m, ok := c.(map[string]any)
-		return ok && m["type"] == "Established" && m["status"] == "True"
-	})
+	}, []client.KindOption{client.Kind(definitionKind)})
 }
 
 // parse reads documents of YAML or JSON. Lists are taken apart.

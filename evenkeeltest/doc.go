@@ -3,13 +3,19 @@
 // once as there are tests.
 //
 //	env := evenkeeltest.Start(t, evenkeeltest.CRDs("manifests/crds"))
-//	foos := client.Of[*v1alpha1.Foo](env.Conn())
+//	env.Run(runController)
+//	env.ApplyFiles("samples/foo.yaml")
+//	evenkeeltest.Eventually(env, key, evenkeeltest.Condition[*v1alpha1.Foo]("Ready", "True"))
 //
-// It ends with the test, and fails it if anything of it is left behind. There is
-// no fake client: what works here works on a cluster.
+// It ends with the test, and [Env.Run] ends what the test runs before. There is no
+// fake client: what works here works on a cluster.
 //
-// [Env.Apply] makes objects of manifests, [Env.Eventually] waits for what has to
-// come true without polling, and [Env.Snapshot] with [Env.Restore] brings back a
-// state, for tests that share a server. [Env.Restart] and [Env.Cut] are for tests
-// of what happens when the server goes away.
+// [Env.Apply] makes objects of manifests, [Eventually] waits for what has to come
+// true without polling, and [Env.Snapshot] with [Env.Restore] brings back a state,
+// for tests that share a server. [Env.Restart], [Server.Stop], [Server.Cut] and
+// [Server.Compact] are for tests of what happens when the server goes away.
+//
+// With [Bubble] all of it runs in a bubble of [testing/synctest], where hours of a
+// controller take no time. [Open] starts a server without a test. [Main] and
+// [MainWith] are for TestMain: they find goroutines that tests left behind.
 package evenkeeltest

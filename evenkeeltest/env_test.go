@@ -1,7 +1,6 @@
 package evenkeeltest_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 
@@ -141,26 +140,6 @@ func TestOthersAreRefused(t *testing.T) {
 	}
 	if _, _, err := maps.All(t.Context()); !client.IsForbidden(err) {
 		t.Errorf("jane may list: %v", err)
-	}
-}
-
-func TestManyAtOnce(t *testing.T) {
-	t.Parallel()
-	for i := range 100 {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			t.Parallel()
-			env := evenkeeltest.Start(t)
-			maps := client.Of[*corev1.ConfigMap](env.Conn())
-			if _, err := maps.Create(t.Context(), config("a")); err != nil {
-				t.Fatal(err)
-			}
-			evenkeeltest.Eventually(env, client.KeyOf(config("a")), func(c *corev1.ConfigMap) error {
-				if c.UID == "" {
-					return errors.New("no uid")
-				}
-				return nil
-			})
-		})
 	}
 }
 

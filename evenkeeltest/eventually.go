@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/even-keel/evenkeel/client"
@@ -64,17 +65,36 @@ func EventuallyAll[T client.Object](e *Env, check func([]T) error, kind ...clien
 	}, "all", kind)
 }
 
-// follow watches objects until check has nothing to say.
+// follow fails the test if check is not content in time.
 func follow[T client.Object](e *Env, check func(map[client.Key]T) error, what string, kind []client.KindOption, which ...client.ReadOption) {
 	e.t.Helper()
 	ctx, cancel := context.WithTimeout(e.t.Context(), patience())
+	var watching sync.WaitGroup
+	defer watching.Wait()
 	defer cancel()
-	objects := client.Of[T](e.Conn(), kind...)
+	watching.Go(func() {
+		select {
+		case <-e.failed:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	started := time.Now()
+	if err := await(ctx, e.Conn(), check, kind, which...); err != nil {
+		var none T
+		e.t.Fatalf("evenkeeltest: waited %v for %T %s: %v", time.Since(started).Round(time.Millisecond), none, what, err)
+	}
+}
+
+// await watches objects until check has nothing to say. When ctx ends, it returns
+// what check last said.
+func await[T client.Object](ctx context.Context, conn *client.Conn, check func(map[client.Key]T) error, kind []client.KindOption, which ...client.ReadOption) error {
+	objects := client.Of[T](conn, kind...)
 	last := errors.New("the server could not be asked")
 	for ctx.Err() == nil {
 		done, err := followOnce(ctx, objects, check, &last, which)
 		if done {
-			return
+			return nil
 		}
 		if err != nil && ctx.Err() == nil {
 			last = err
@@ -84,8 +104,7 @@ func follow[T client.Object](e *Env, check func(map[client.Key]T) error, what st
 			}
 		}
 	}
-	var none T
-	e.t.Fatalf("evenkeeltest: waited %v for %T %s: %v", patience(), none, what, last)
+	return last
 }
 
 // followOnce reports whether check had nothing to say before the watch ended.
