@@ -10,20 +10,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/even-keel/evenkeel/client"
+	"github.com/even-keel/evenkeel/evenkeeltest"
 	"github.com/even-keel/evenkeel/events"
 )
 
 // connected starts a server and connects to it.
 func connected() (conn *client.Conn, stop func()) {
-	c, err := newCluster()
+	s, err := evenkeeltest.Open()
 	if err != nil {
 		log.Fatal(err)
 	}
-	if conn, err = c.connect(nil); err != nil {
+	if conn, err = client.Connect(s.Config()); err != nil {
 		log.Fatal(err)
 	}
 	return conn, func() {
-		if err := c.close(); err != nil {
+		if err := s.Close(); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -20,12 +20,13 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/even-keel/evenkeel/client"
+	"github.com/even-keel/evenkeel/evenkeeltest"
 	"github.com/even-keel/evenkeel/events"
 )
 
 // TestSevenTimesOverSixteenMinutes: what kubectl makes of it.
 func TestSevenTimesOverSixteenMinutes(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		s := newScene(t, c, events.Options{})
 		for range 7 {
 			s.Event(pod("web"), events.Warning, "FailedMount", "no volume %q", "data")
@@ -93,7 +94,7 @@ func TestAnEventTellsAllOfIt(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, c *cluster) {
+			inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 				scheme := runtime.NewScheme()
 				scheme.AddKnownTypes(corev1.SchemeGroupVersion, &kinded{})
 				s := newScene(t, c, events.Options{}, client.Scheme(scheme))
@@ -122,7 +123,7 @@ func TestAnEventTellsAllOfIt(t *testing.T) {
 }
 
 func TestDefaultsOfAnEvent(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		s := newScene(t, c, events.Options{})
 		s.Record(events.Event{Regarding: pod("web"), Reason: "Started"})
 		time.Sleep(time.Second)
@@ -133,7 +134,7 @@ func TestDefaultsOfAnEvent(t *testing.T) {
 }
 
 func TestTheSameEventIsOneWhateverTheRevision(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		s := newScene(t, c, events.Options{})
 		for i := range 5 {
 			p := pod("web")
@@ -148,7 +149,7 @@ func TestTheSameEventIsOneWhateverTheRevision(t *testing.T) {
 }
 
 func TestOtherEventsAreOthers(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		s := newScene(t, c, events.Options{})
 		base := events.Event{Regarding: pod("web"), Reason: "Synced", Note: "done"}
 		for _, change := range []func(*events.Event){
@@ -178,7 +179,7 @@ func TestOtherEventsAreOthers(t *testing.T) {
 
 // TestAHotLoopMakesFewWrites, and its count is exact in the end.
 func TestAHotLoopMakesFewWrites(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		s := newScene(t, c, events.Options{})
 		for range 36000 {
 			s.Event(pod("web"), events.Warning, "Failed", "again")
@@ -199,7 +200,7 @@ func TestAHotLoopMakesFewWrites(t *testing.T) {
 }
 
 func TestASilentSeriesEnds(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		s := newScene(t, c, events.Options{})
 		for _, silence := range []time.Duration{29 * time.Minute, 31 * time.Minute, time.Second} {
 			s.Event(pod("web"), events.Normal, "Synced", "done")
@@ -217,7 +218,7 @@ func TestASilentSeriesEnds(t *testing.T) {
 
 // TestAnExpiredEventIsMadeAgain: servers keep events for an hour.
 func TestAnExpiredEventIsMadeAgain(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		s := newScene(t, c, events.Options{SeriesFor: 3 * time.Hour})
 		s.Event(pod("web"), events.Normal, "Synced", "done")
 		time.Sleep(90 * time.Minute)
@@ -234,7 +235,7 @@ func TestAnExpiredEventIsMadeAgain(t *testing.T) {
 }
 
 func TestSimilarEventsAreCombined(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		s := newScene(t, c, events.Options{})
 		for i := range 100 {
 			s.Record(events.Event{Regarding: pod("web"), Related: pod(fmt.Sprint("p", i)), Reason: "Created", Note: fmt.Sprintf("created %d", i)})
@@ -258,7 +259,7 @@ func TestSimilarEventsAreCombined(t *testing.T) {
 
 // TestRareSimilarEventsAreToldApart: eleven are too many only within ten minutes.
 func TestRareSimilarEventsAreToldApart(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		s := newScene(t, c, events.Options{Burst: 100})
 		for i := range 30 {
 			s.Event(pod("web"), events.Normal, "Created", "created %d", i)
@@ -271,7 +272,7 @@ func TestRareSimilarEventsAreToldApart(t *testing.T) {
 }
 
 func TestTooManyNewEventsAreDropped(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		s := newScene(t, c, events.Options{Similar: 1000})
 		for i := range 100 {
 			s.Event(pod("web"), events.Normal, "Created", "created %d", i)
@@ -290,7 +291,7 @@ func TestTooManyNewEventsAreDropped(t *testing.T) {
 
 // TestCountsWaitWhenThereWereTooMany, and are not lost.
 func TestCountsWaitWhenThereWereTooMany(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		s := newScene(t, c, events.Options{Burst: 1})
 		for range 3 {
 			s.Event(pod("web"), events.Normal, "Synced", "done")
@@ -308,7 +309,7 @@ func TestCountsWaitWhenThereWereTooMany(t *testing.T) {
 }
 
 func TestLongNotesAreCut(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		s := newScene(t, c, events.Options{Similar: 1})
 		s.Event(pod("web"), events.Normal, "Long", "%s", "x"+strings.Repeat("ü", 2000))
 		s.Event(pod("web"), events.Normal, "Long", "%s", strings.Repeat("y", 2000)) // is combined
@@ -329,7 +330,7 @@ func TestLongNotesAreCut(t *testing.T) {
 func TestFailuresAreRepeated(t *testing.T) {
 	for _, m := range []mode{hangs, refuses, fails, busy, conflict, unknown, loses} {
 		t.Run(string(m), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, c *cluster) {
+			inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 				s := newScene(t, c, events.Options{})
 				s.Event(pod("db"), events.Normal, "Synced", "before")
 				time.Sleep(time.Second)
@@ -353,7 +354,7 @@ func TestFailuresAreRepeated(t *testing.T) {
 }
 
 func TestAServerThatIsGoneForLongIsGivenUp(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		s := newScene(t, c, events.Options{})
 		s.road.set(refuses)
 		s.Event(pod("web"), events.Normal, "Synced", "done")
@@ -368,17 +369,18 @@ func TestAServerThatIsGoneForLongIsGivenUp(t *testing.T) {
 }
 
 func TestWhatIsRefusedIsDroppedAtOnce(t *testing.T) {
+	masters := []string{"system:masters"}
 	for name, test := range map[string]struct {
-		token  string
+		groups []string
 		object func(*testing.T, *scene) *corev1.Pod
 	}{
-		"without the right": {nobodyToken, func(*testing.T, *scene) *corev1.Pod { return pod("web") }},
-		"no namespace": {masterToken, func(*testing.T, *scene) *corev1.Pod {
+		"without the right": {nil, func(*testing.T, *scene) *corev1.Pod { return pod("web") }},
+		"no namespace": {masters, func(*testing.T, *scene) *corev1.Pod {
 			p := pod("web")
 			p.Namespace = "nowhere"
 			return p
 		}},
-		"a namespace that goes": {masterToken, func(t *testing.T, s *scene) *corev1.Pod {
+		"a namespace that goes": {masters, func(t *testing.T, s *scene) *corev1.Pod {
 			namespaces := client.Of[*corev1.Namespace](s.direct)
 			if _, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "going"}}); err != nil {
 				t.Fatal(err)
@@ -392,8 +394,8 @@ func TestWhatIsRefusedIsDroppedAtOnce(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, c *cluster) {
-				s := idleScene(t, c, events.Options{}, test.token)
+			inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
+				s := idleScene(t, c, events.Options{}, c.ConfigFor("somebody", test.groups...))
 				p := test.object(t, s)
 				s.Event(p, events.Normal, "Synced", "done")
 				s.Event(p, events.Normal, "Synced", "done")
@@ -410,7 +412,7 @@ func TestWhatIsRefusedIsDroppedAtOnce(t *testing.T) {
 
 // TestRecordingNeverWaits: not for a server that hangs, nor for the room to keep more.
 func TestRecordingNeverWaits(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		s := newScene(t, c, events.Options{MaxSeries: 50})
 		s.road.set(hangs)
 		var all sync.WaitGroup
@@ -438,7 +440,7 @@ func TestRecordingNeverWaits(t *testing.T) {
 }
 
 func TestWhatIsPendingIsWrittenAtTheEnd(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		s := newScene(t, c, events.Options{Writers: 2})
 		for range 3 {
 			for i := range 20 {
@@ -464,7 +466,7 @@ func TestWhatIsPendingIsWrittenAtTheEnd(t *testing.T) {
 func TestTheEndIsNotWaitedForLongerThanTheGrace(t *testing.T) {
 	for _, m := range []mode{hangs, refuses} {
 		t.Run(string(m), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, c *cluster) {
+			inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 				s := newScene(t, c, events.Options{Grace: 3 * time.Second})
 				s.road.set(m)
 				for i := range 20 {
@@ -483,8 +485,8 @@ func TestTheEndIsNotWaitedForLongerThanTheGrace(t *testing.T) {
 }
 
 func TestEventsBeforeRunAreKept(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
-		s := idleScene(t, c, events.Options{}, masterToken)
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
+		s := idleScene(t, c, events.Options{}, c.Config())
 		s.Event(pod("web"), events.Normal, "Synced", "done")
 		time.Sleep(time.Minute)
 		s.Event(pod("web"), events.Normal, "Synced", "done")

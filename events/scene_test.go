@@ -24,6 +24,7 @@ import (
 	"k8s.io/kubectl/pkg/describe"
 
 	"github.com/even-keel/evenkeel/client"
+	"github.com/even-keel/evenkeel/evenkeeltest"
 	"github.com/even-keel/evenkeel/events"
 )
 
@@ -32,7 +33,7 @@ import (
 type scene struct {
 	*events.Recorder
 	t       *testing.T
-	cluster *cluster
+	cluster *evenkeeltest.Env
 	road    *road
 	direct  *client.Conn
 	start   time.Time
@@ -40,22 +41,20 @@ type scene struct {
 	done    chan error
 }
 
-func newScene(t *testing.T, c *cluster, o events.Options, opts ...client.Option) *scene {
+func newScene(t *testing.T, c *evenkeeltest.Env, o events.Options, opts ...client.Option) *scene {
 	t.Helper()
-	s := idleScene(t, c, o, masterToken, opts...)
+	s := idleScene(t, c, o, c.Config(), opts...)
 	s.run()
 	return s
 }
 
 // idleScene has a recorder that does not run yet.
-func idleScene(t *testing.T, c *cluster, o events.Options, token string, opts ...client.Option) *scene {
+func idleScene(t *testing.T, c *evenkeeltest.Env, o events.Options, cfg *rest.Config, opts ...client.Option) *scene {
 	t.Helper()
-	s := &scene{t: t, cluster: c, road: &road{}, start: time.Now(), cancel: func() {}, done: make(chan error, 1)}
-	conn, err := client.Connect(c.config(token, s.road.through), append(opts, client.Retries(0))...)
+	s := &scene{t: t, cluster: c, road: &road{}, direct: c.Conn(), start: time.Now(), cancel: func() {}, done: make(chan error, 1)}
+	cfg.Wrap(s.road.through)
+	conn, err := client.Connect(cfg, append(opts, client.Retries(0))...)
 	if err != nil {
-		t.Fatal(err)
-	}
-	if s.direct, err = c.connect(nil); err != nil {
 		t.Fatal(err)
 	}
 	o.Component = cmp.Or(o.Component, "foo-controller")
@@ -136,7 +135,7 @@ func (s *scene) describe() string {
 // get is a line of what kubectl get events -o wide prints: the server's own table.
 func (s *scene) get(namespace string) string {
 	s.t.Helper()
-	h, err := rest.HTTPClientFor(s.cluster.config(masterToken, nil))
+	h, err := rest.HTTPClientFor(s.cluster.Config())
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/even-keel/evenkeel/evenkeeltest"
 )
 
 // TestTwoNeverLeadAtOnce breaks the ways of three candidates in seeded ways, with
@@ -22,12 +24,12 @@ func TestTwoNeverLeadAtOnce(t *testing.T) {
 	}
 	for i := range rounds {
 		t.Run(fmt.Sprintf("EVENKEEL_SEED=%d", seed+uint64(i)), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, c *cluster) { chaos(t, c, rand.New(rand.NewPCG(seed+uint64(i), 1))) })
+			inBubble(t, func(t *testing.T, c *evenkeeltest.Env) { chaos(t, c, rand.New(rand.NewPCG(seed+uint64(i), 1))) })
 		})
 	}
 }
 
-func chaos(t *testing.T, c *cluster, random *rand.Rand) {
+func chaos(t *testing.T, c *evenkeeltest.Env, random *rand.Rand) {
 	modes := []mode{open, hangs, deaf, refuses, fails, loses, slow, noWatch, conflict}
 	r := newRace(t, c)
 	var all []*runner

@@ -11,6 +11,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 
 	"github.com/even-keel/evenkeel/client"
+	"github.com/even-keel/evenkeel/evenkeeltest"
 	"github.com/even-keel/evenkeel/leader"
 )
 
@@ -22,7 +23,7 @@ const (
 )
 
 func TestOneOfThreeLeadsAndTheOthersKnow(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		r := newRace(t, c)
 		a := r.enter(entry{name: "a"})
 		r.mustLead("a", time.Second)
@@ -50,7 +51,7 @@ func TestOneOfThreeLeadsAndTheOthersKnow(t *testing.T) {
 
 // TestTheLeaseIsWhatClientGoWrites, so that its candidates may contend for it too.
 func TestTheLeaseIsWhatClientGoWrites(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		r := newRace(t, c)
 		a := r.enter(entry{name: "a"})
 		time.Sleep(time.Minute + time.Second)
@@ -78,7 +79,7 @@ func TestTheLeaseIsWhatClientGoWrites(t *testing.T) {
 }
 
 func TestAReleasedLeaseIsTakenAtOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		r := newRace(t, c)
 		a := r.enter(entry{name: "a"})
 		r.mustLead("a", time.Second)
@@ -95,7 +96,7 @@ func TestAReleasedLeaseIsTakenAtOnce(t *testing.T) {
 }
 
 func TestALeaseThatIsKeptExpires(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		r := newRace(t, c)
 		a := r.enter(entry{name: "a", options: leader.Options{KeepOnStop: true}})
 		r.mustLead("a", time.Second)
@@ -114,7 +115,7 @@ func TestALeaseThatIsKeptExpires(t *testing.T) {
 func TestAnUnreachableLeaderStopsBeforeTheNextBegins(t *testing.T) {
 	for _, m := range []mode{hangs, deaf, refuses, fails, conflict} {
 		t.Run(string(m), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, c *cluster) {
+			inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 				r := newRace(t, c)
 				margin := leaseDuration - renewDeadline - 100*time.Millisecond
 				a := r.enter(entry{name: "a", windDown: margin})
@@ -145,7 +146,7 @@ func TestAnUnreachableLeaderStopsBeforeTheNextBegins(t *testing.T) {
 // TestALeaderWhoseAnswersAreLostStops: the server has its renewals, but it cannot
 // know.
 func TestALeaderWhoseAnswersAreLostStops(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		r := newRace(t, c)
 		a, b := r.enter(entry{name: "a"}), (*runner)(nil)
 		r.mustLead("a", time.Second)
@@ -163,7 +164,7 @@ func TestALeaderWhoseAnswersAreLostStops(t *testing.T) {
 // TestATermIsCountedFromWhatWasSent, and not from when the answer came: the others
 // count from when the server had it.
 func TestATermIsCountedFromWhatWasSent(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		r := newRace(t, c)
 		a := r.enter(entry{name: "a", windDown: leaseDuration - renewDeadline - 100*time.Millisecond})
 		r.mustLead("a", time.Second)
@@ -181,7 +182,7 @@ func TestATermIsCountedFromWhatWasSent(t *testing.T) {
 func TestShortFailuresDoNotMatter(t *testing.T) {
 	for _, m := range []mode{hangs, refuses, fails, conflict, loses} {
 		t.Run(string(m), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, c *cluster) {
+			inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 				r := newRace(t, c)
 				a := r.enter(entry{name: "a"})
 				r.mustLead("a", time.Second)
@@ -210,7 +211,7 @@ func TestClocksMayBeWrong(t *testing.T) {
 		"one is early, the other is late": {24 * time.Hour, -24 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, c *cluster) {
+			inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 				r := newRace(t, c)
 				a := r.enter(entry{name: "a", skew: skews[0]})
 				r.mustLead("a", time.Second)
@@ -237,7 +238,7 @@ func TestClocksMayBeWrong(t *testing.T) {
 
 // TestADeletedLeaseEndsTheTerm, and who has seen it held waits as if it were there.
 func TestADeletedLeaseEndsTheTerm(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		r := newRace(t, c)
 		a := r.enter(entry{name: "a", windDown: renewDeadline})
 		r.mustLead("a", time.Second)
@@ -263,7 +264,7 @@ func TestADeletedLeaseEndsTheTerm(t *testing.T) {
 }
 
 func TestALeaseTakenByForceIsLost(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		r := newRace(t, c)
 		a := r.enter(entry{name: "a"})
 		r.mustLead("a", time.Second)
@@ -297,7 +298,7 @@ func TestALeaseTakenByForceIsLost(t *testing.T) {
 
 // TestOthersMayWriteToTheLease: labels are not a new leader, and are kept.
 func TestOthersMayWriteToTheLease(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		r := newRace(t, c)
 		a := r.enter(entry{name: "a"})
 		r.mustLead("a", time.Second)
@@ -328,17 +329,17 @@ func TestARestartOfTheServerIsOutlived(t *testing.T) {
 		"a long one, after which they start": {time.Minute, "a a|a b"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, c *cluster) {
+			inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 				r := newRace(t, c)
 				a := r.enter(entry{name: "a", again: true})
 				r.mustLead("a", time.Second)
 				b := r.enter(entry{name: "b", again: true})
 				time.Sleep(time.Minute)
-				if err := c.stop(); err != nil {
+				if err := c.Stop(); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(test.outage)
-				if err := c.start(); err != nil {
+				if err := c.Start(); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Minute)
@@ -358,7 +359,7 @@ func TestARestartOfTheServerIsOutlived(t *testing.T) {
 func TestATakeWhoseAnswerIsLostIsNotWaitedOut(t *testing.T) {
 	for name, exists := range map[string]bool{"a new lease": false, "a released one": true} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, c *cluster) {
+			inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 				r := newRace(t, c)
 				if exists {
 					old := r.enter(entry{name: "old"})
@@ -382,7 +383,7 @@ func TestATakeWhoseAnswerIsLostIsNotWaitedOut(t *testing.T) {
 // TestTwoOfOneNameAreTwo: a name that is not unique is a mistake, which must not
 // make two leaders.
 func TestTwoOfOneNameAreTwo(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		r := newRace(t, c)
 		all := map[string]*runner{}
 		for _, name := range []string{"a", "b", "d"} { // they try at once, and all but one in vain
@@ -404,16 +405,16 @@ func TestTwoOfOneNameAreTwo(t *testing.T) {
 }
 
 func TestALeaseThatMayNotBeWatchedIsLookedAt(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		r := newRace(t, c)
 		a := r.enter(entry{name: "a"})
 		r.mustLead("a", time.Second)
 		b := r.enter(entry{name: "b"})
 		b.road.set(noWatch)
-		if err := c.stop(); err != nil { // ends b's watch
+		if err := c.Stop(); err != nil { // ends b's watch
 			t.Fatal(err)
 		}
-		if err := c.start(); err != nil {
+		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Minute)
@@ -428,7 +429,7 @@ func TestALeaseThatMayNotBeWatchedIsLookedAt(t *testing.T) {
 
 // TestAStandbyAsksForNothing while it watches, and watches again after it could not.
 func TestAStandbyAsksForNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		r := newRace(t, c)
 		a := r.enter(entry{name: "a"})
 		r.mustLead("a", time.Second)
@@ -443,10 +444,10 @@ func TestAStandbyAsksForNothing(t *testing.T) {
 		}
 		asksLittle()
 		b.road.set(badWatch)
-		if err := c.stop(); err != nil { // ends its watch
+		if err := c.Stop(); err != nil { // ends its watch
 			t.Fatal(err)
 		}
-		if err := c.start(); err != nil {
+		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * retryPeriod)
@@ -458,7 +459,7 @@ func TestAStandbyAsksForNothing(t *testing.T) {
 
 // TestAForeignLeaseIsRespected, also one that does not say for how long it holds.
 func TestAForeignLeaseIsRespected(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		r := newRace(t, c)
 		holder := "somebody"
 		l := &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}

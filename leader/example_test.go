@@ -11,20 +11,21 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 
 	"github.com/even-keel/evenkeel/client"
+	"github.com/even-keel/evenkeel/evenkeeltest"
 	"github.com/even-keel/evenkeel/leader"
 )
 
 // connected starts a server and connects to it.
 func connected() (conn *client.Conn, stop func()) {
-	c, err := newCluster()
+	s, err := evenkeeltest.Open()
 	if err != nil {
 		log.Fatal(err)
 	}
-	if conn, err = c.connect(leader.Transport); err != nil {
+	if conn, err = connect(s, leader.Transport); err != nil {
 		log.Fatal(err)
 	}
 	return conn, func() {
-		if err := c.close(); err != nil {
+		if err := s.Close(); err != nil {
 			log.Fatal(err)
 		}
 	}

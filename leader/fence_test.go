@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/even-keel/evenkeel/client"
+	"github.com/even-keel/evenkeel/evenkeeltest"
 	"github.com/even-keel/evenkeel/leader"
 )
 
@@ -131,10 +132,10 @@ func (g *guard) set(hold chan struct{}) {
 }
 
 func TestALateWriteOfADeposedLeaderIsRefused(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		r := newRace(t, c)
 		g := &guard{leases: r.direct}
-		conn, err := c.connect(func(rt http.RoundTripper) http.RoundTripper {
+		conn, err := connect(c.Server, func(rt http.RoundTripper) http.RoundTripper {
 			g.next = rt
 			return leader.Transport(g)
 		})

@@ -18,13 +18,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/even-keel/evenkeel/client"
+	"github.com/even-keel/evenkeel/evenkeeltest"
 	"github.com/even-keel/evenkeel/leader"
 )
 
 // race is an election that is watched: it fails the test when two lead at once.
 type race struct {
 	t       *testing.T
-	cluster *cluster
+	cluster *evenkeeltest.Env
 	direct  *client.Client[*coordinationv1.Lease]
 	start   time.Time
 	runners sync.WaitGroup
@@ -40,9 +41,9 @@ type span struct {
 	from, to time.Duration // to is 0 while it lasts
 }
 
-func newRace(t *testing.T, c *cluster) *race {
+func newRace(t *testing.T, c *evenkeeltest.Env) *race {
 	t.Helper()
-	conn, err := c.connect(nil)
+	conn, err := connect(c.Server, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,7 @@ type entry struct {
 func (r *race) enter(n entry) *runner {
 	r.t.Helper()
 	way := &road{skew: n.skew}
-	conn, err := r.cluster.connect(way.through)
+	conn, err := connect(r.cluster.Server, way.through)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -11,14 +11,15 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/even-keel/evenkeel/client"
+	"github.com/even-keel/evenkeel/evenkeeltest"
 	"github.com/even-keel/evenkeel/leader"
 )
 
 // elect makes a candidate by itself.
-func elect(t *testing.T, c *cluster, o leader.Options) (*leader.Elector, *road) {
+func elect(t *testing.T, c *evenkeeltest.Env, o leader.Options) (*leader.Elector, *road) {
 	t.Helper()
 	way := &road{}
-	conn, err := c.connect(way.through)
+	conn, err := connect(c.Server, way.through)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,7 @@ func TestWhatTheWorkReturnsIsReturned(t *testing.T) {
 	failure := errors.New("the work failed")
 	for name, want := range map[string]error{"nothing": nil, "an error": failure} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, c *cluster) {
+			inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 				r := newRace(t, c)
 				e, _ := elect(t, c, leader.Options{})
 				if err := e.Run(t.Context(), func(context.Context) error { return want }); !errors.Is(err, want) {
@@ -47,7 +48,7 @@ func TestWhatTheWorkReturnsIsReturned(t *testing.T) {
 
 // TestTheLeaseIsRenewedWhileTheWorkEnds, however long that takes.
 func TestTheLeaseIsRenewedWhileTheWorkEnds(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		r := newRace(t, c)
 		a := r.enter(entry{name: "a", windDown: 10 * time.Minute})
 		r.mustLead("a", time.Second)
@@ -70,7 +71,7 @@ func TestTheLeaseIsRenewedWhileTheWorkEnds(t *testing.T) {
 }
 
 func TestWorkThatDoesNotEndIsTold(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		e, way := elect(t, c, leader.Options{})
 		err := e.Run(t.Context(), func(ctx context.Context) error {
 			if err := e.Check(0); err != nil {
@@ -104,7 +105,7 @@ func TestWorkThatDoesNotEndIsTold(t *testing.T) {
 
 // TestALostLeaseIsReleasedIfItCan: nobody has to wait for who has stopped.
 func TestALostLeaseIsReleasedIfItCan(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		r := newRace(t, c)
 		e, way := elect(t, c, leader.Options{})
 		err := e.Run(t.Context(), func(ctx context.Context) error {
@@ -124,7 +125,7 @@ func TestALostLeaseIsReleasedIfItCan(t *testing.T) {
 
 // TestStoppingDoesNotWaitForTheServer for longer than others would.
 func TestStoppingDoesNotWaitForTheServer(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		e, way := elect(t, c, leader.Options{})
 		var done time.Time
 		err := e.Run(t.Context(), func(context.Context) error {
@@ -141,7 +142,7 @@ func TestStoppingDoesNotWaitForTheServer(t *testing.T) {
 func TestStoppingWhileWaitingIsNoError(t *testing.T) {
 	for _, m := range []mode{open, hangs, refuses} {
 		t.Run(string(m), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, c *cluster) {
+			inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 				r := newRace(t, c)
 				a := r.enter(entry{name: "a"})
 				r.mustLead("a", time.Second)
@@ -163,7 +164,7 @@ func TestStoppingWhileWaitingIsNoError(t *testing.T) {
 }
 
 func TestRunIsOneAtATimeAndMayBeRepeated(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		e, _ := elect(t, c, leader.Options{})
 		for range 3 {
 			ran := false
