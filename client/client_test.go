@@ -22,7 +22,7 @@ var configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 // eachEncoding runs a test over protobuf and over JSON.
 func eachEncoding(t *testing.T, f func(t *testing.T, conn *client.Conn, ns string)) {
 	t.Helper()
-	for name, cfg := range map[string]*rest.Config{"protobuf": theCluster.config(), "json": jsonOnly(theCluster.config())} {
+	for name, cfg := range map[string]*rest.Config{"protobuf": theServer.Config(), "json": jsonOnly(theServer.Config())} {
 		t.Run(name, func(t *testing.T) {
 			conn, ns := connectAs(t, cfg)
 			f(t, conn, ns)
@@ -165,7 +165,7 @@ func TestUnknownTypesAreNamed(t *testing.T) {
 			return err
 		},
 		"a type of nobody": func() error { _, _, err := client.Of[*foo](conn).All(t.Context()); return err },
-		"New":              func() error { _, err := client.New[*foo](theCluster.config()); return err },
+		"New":              func() error { _, err := client.New[*foo](theServer.Config()); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := call(); !errors.Is(err, client.ErrUnknownType) {
@@ -265,8 +265,7 @@ func TestStatusIsWrittenAlone(t *testing.T) {
 }
 
 func TestErrorsAreThoseOfTheServer(t *testing.T) {
-	cfg := theCluster.config()
-	cfg.BearerToken = nobodyToken
+	cfg := theServer.ConfigFor("somebody")
 	conn, ns := connectAs(t, cfg)
 	if _, _, err := client.Of[*corev1.ConfigMap](conn).In(ns).All(t.Context()); !client.IsForbidden(err) {
 		t.Errorf("without rights: %v", err)
@@ -279,16 +278,6 @@ func TestErrorsAreThoseOfTheServer(t *testing.T) {
 	conn, ns = connect(t)
 	if _, err := client.Of[*corev1.ConfigMap](conn).In(ns).Create(t.Context(), configMap("Not_A_Name", nil)); !client.IsInvalid(err) {
 		t.Errorf("with a bad name: %v", err)
-	}
-}
-
-func TestCertificatesIdentify(t *testing.T) {
-	c := theCluster.credentials
-	conn, ns := connectAs(t, &rest.Config{Host: theCluster.url, TLSClientConfig: rest.TLSClientConfig{
-		CAData: c.CAPEM, CertData: c.AdminCertPEM, KeyData: c.AdminKeyPEM,
-	}})
-	if _, err := client.Of[*corev1.ConfigMap](conn).In(ns).Create(t.Context(), configMap("a", nil)); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,13 +12,20 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/even-keel/evenkeel/client"
-	"github.com/even-keel/evenkeel/server/auth"
 )
+
+// kubeconfig is the file of a server.
+const kubeconfig = `{apiVersion: v1, kind: Config, current-context: evenkeel,
+contexts: [{name: evenkeel, context: {cluster: evenkeel, user: admin}}], users: [{name: admin, user: {token: secret}}],
+clusters: [{name: evenkeel, cluster: {server: "https://%s"}}]}`
 
 // writeConfig writes a kubeconfig for a server at https://<host>.
 func writeConfig(t *testing.T, path, host string) {
 	t.Helper()
-	if err := auth.WriteKubeconfig(path, theCluster.credentials.Kubeconfig("https://"+host)); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, fmt.Appendf(nil, kubeconfig, host), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -95,30 +103,33 @@ func TestABrokenFileIsNotPassedOver(t *testing.T) {
 	}
 }
 
+// TestTheFileOfTheServerWorks, and the certificate in it.
 func TestTheFileOfTheServerWorks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "admin.kubeconfig")
-	writeConfig(t, path, strings.TrimPrefix(theCluster.url, "https://"))
+	if err := theServer.WriteKubeconfig(path); err != nil {
+		t.Fatal(err)
+	}
 	cfg, err := client.LoadConfig(client.ConfigOptions{Kubeconfig: path})
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := client.Connect(cfg)
-	if err != nil {
-		t.Fatal(err)
+	if len(cfg.CertData) == 0 || cfg.BearerToken != "" {
+		t.Errorf("it does not identify by a certificate: %v", cfg)
 	}
-	if v, err := conn.Get(t.Context(), "/version"); err != nil || !strings.Contains(string(v), `"37"`) {
-		t.Errorf("%s, %v", v, err)
+	conn, ns := connectAs(t, cfg)
+	if _, err := client.Of[*corev1.ConfigMap](conn).In(ns).Create(t.Context(), configMap("a", nil)); err != nil {
+		t.Error(err)
 	}
 }
 
 // TestExecPluginsAuthenticate runs a plugin as kubeconfigs of clouds name them.
 func TestExecPluginsAuthenticate(t *testing.T) {
+	cfg := theServer.Config()
 	plugin := filepath.Join(t.TempDir(), "plugin")
-	script := "#!/bin/sh\necho '" + `{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"` + masterToken + `"}}` + "'\n"
+	script := "#!/bin/sh\necho '" + `{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"` + cfg.BearerToken + `"}}` + "'\n"
 	if err := os.WriteFile(plugin, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	cfg := theCluster.config()
 	cfg.BearerToken = ""
 	cfg.ExecProvider = &api.ExecConfig{APIVersion: "client.authentication.k8s.io/v1", Command: plugin, InteractiveMode: api.NeverExecInteractiveMode}
 	conn, ns := connectAs(t, cfg)

@@ -160,7 +160,7 @@ func ExampleScheme() {
 	scheme := runtime.NewScheme()
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	scheme.AddKnownTypeWithName(kind, &palette{})
-	conn, err := client.Connect(theCluster.config(), client.Scheme(scheme))
+	conn, err := client.Connect(theServer.Config(), client.Scheme(scheme))
 	if err != nil {
 		log.Fatal(err)
 	}

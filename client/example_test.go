@@ -17,13 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/even-keel/evenkeel/client"
-	"github.com/even-keel/evenkeel/server/auth"
 )
 
 // example returns a connection to a real server, and a new namespace of it. A
 // program has its configuration from [client.LoadConfig].
 func example() (*client.Conn, string) {
-	conn, err := client.Connect(theCluster.config())
+	conn, err := client.Connect(theServer.Config())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -70,7 +69,7 @@ func ExampleLoadConfig() {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	file := filepath.Join(dir, "admin.kubeconfig")
-	if err := auth.WriteKubeconfig(file, theCluster.credentials.Kubeconfig("https://127.0.0.1:6443")); err != nil {
+	if err := os.WriteFile(file, fmt.Appendf(nil, kubeconfig, "127.0.0.1:6443"), 0o600); err != nil {
 		log.Fatal(err)
 	}
 
@@ -83,7 +82,7 @@ func ExampleLoadConfig() {
 }
 
 func ExampleConnect() {
-	conn, err := client.Connect(theCluster.config(), client.Manager("painter"))
+	conn, err := client.Connect(theServer.Config(), client.Manager("painter"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -96,7 +95,7 @@ func ExampleConnect() {
 }
 
 func ExampleNew() {
-	namespaces, err := client.New[*corev1.Namespace](theCluster.config())
+	namespaces, err := client.New[*corev1.Namespace](theServer.Config())
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -110,7 +110,7 @@ func answer(w http.ResponseWriter, v any) {
 
 func TestAKindIsPickedUpWhenItAppears(t *testing.T) {
 	var f fooServer
-	conn, err := client.Connect(inFront(t, f.handle))
+	conn, err := client.Connect(theServer.InFront(t, f.handle))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestAKindIsPickedUpWhenItAppears(t *testing.T) {
 
 func TestAMissingObjectIsNoMissingKind(t *testing.T) {
 	var asked atomic.Int32
-	conn, ns := connectAs(t, inFront(t, func(w http.ResponseWriter, r *http.Request, server http.Handler) {
+	conn, ns := connectAs(t, theServer.InFront(t, func(w http.ResponseWriter, r *http.Request, server http.Handler) {
 		if r.URL.Path == "/api/v1" {
 			asked.Add(1)
 		}
@@ -176,7 +176,7 @@ func TestTypesTellTheirKind(t *testing.T) {
 	f.plural.Store(&plural)
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(fooKind, &foo{})
-	conn, err := client.Connect(inFront(t, f.handle), client.Scheme(scheme))
+	conn, err := client.Connect(theServer.InFront(t, f.handle), client.Scheme(scheme))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -166,7 +166,7 @@ func expired(w http.ResponseWriter) {
 
 func TestExpiredPagesAreListedAgain(t *testing.T) {
 	var refused atomic.Int32
-	conn, ns := connectAs(t, inFront(t, func(w http.ResponseWriter, r *http.Request, server http.Handler) {
+	conn, ns := connectAs(t, theServer.InFront(t, func(w http.ResponseWriter, r *http.Request, server http.Handler) {
 		if r.URL.Query().Get("continue") != "" {
 			refused.Add(1)
 			expired(w)
@@ -195,7 +195,7 @@ func TestExpiredPagesAreListedAgain(t *testing.T) {
 func TestAListThatBreaksOffIsAnError(t *testing.T) {
 	for name, accept := range map[string]string{"json": "application/json", "protobuf": "application/vnd.kubernetes.protobuf"} {
 		t.Run(name, func(t *testing.T) {
-			conn, ns := connectAs(t, inFront(t, func(w http.ResponseWriter, r *http.Request, server http.Handler) {
+			conn, ns := connectAs(t, theServer.InFront(t, func(w http.ResponseWriter, r *http.Request, server http.Handler) {
 				if r.Method != http.MethodGet {
 					server.ServeHTTP(w, r)
 					return
@@ -272,7 +272,7 @@ func TestAllNamespaces(t *testing.T) {
 
 func TestAListIsClosedByAnother(t *testing.T) {
 	reached := make(chan struct{}, 1)
-	conn, ns := connectAs(t, inFront(t, func(w http.ResponseWriter, r *http.Request, server http.Handler) {
+	conn, ns := connectAs(t, theServer.InFront(t, func(w http.ResponseWriter, r *http.Request, server http.Handler) {
 		if r.URL.Query().Get("continue") != "" {
 			reached <- struct{}{}
 			<-r.Context().Done() // a page that never comes

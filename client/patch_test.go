@@ -125,7 +125,7 @@ func TestSubresources(t *testing.T) {
 }
 
 func TestLogsAreStreams(t *testing.T) {
-	conn, ns := connectAs(t, inFront(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+	conn, ns := connectAs(t, theServer.InFront(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 		_, _ = io.WriteString(w, r.URL.Path+"?"+r.URL.RawQuery)
 	}))
 	log, err := client.Of[*corev1.Pod](conn).In(ns).Stream(t.Context(), client.Key{Name: "a"}, "log", url.Values{"tailLines": {"5"}})

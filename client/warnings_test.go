@@ -17,7 +17,7 @@ type heard []string
 func (h *heard) HandleWarningHeader(_ int, _, text string) { *h = append(*h, text) }
 
 func TestWarningsAreLoggedOnce(t *testing.T) {
-	cfg := inFront(t, func(w http.ResponseWriter, r *http.Request, server http.Handler) {
+	cfg := theServer.InFront(t, func(w http.ResponseWriter, r *http.Request, server http.Handler) {
 		w.Header().Add("Warning", `299 - "use something newer"`)
 		server.ServeHTTP(w, r)
 	})

@@ -152,7 +152,7 @@ func TestErrorsOfWatches(t *testing.T) {
 		"an object that isn't": {`{"type":"ADDED","object":{"metadata":7}}`, func(err error) bool { return err != nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			conn, _ := connectAs(t, inFront(t, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+			conn, _ := connectAs(t, theServer.InFront(t, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 				w.Header().Set("Content-Type", "application/json")
 				_, _ = io.WriteString(w, test.answer)
 			}))

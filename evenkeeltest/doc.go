@@ -13,7 +13,8 @@
 // [Env.Apply] makes objects of manifests, [Eventually] waits for what has to come
 // true without polling, and [Env.Snapshot] with [Env.Restore] brings back a state,
 // for tests that share a server. [Env.Restart], [Server.Stop], [Server.Cut] and
-// [Server.Compact] are for tests of what happens when the server goes away.
+// [Server.Compact] are for tests of what happens when the server goes away,
+// [Server.InFront] for those of what happens when it answers otherwise.
 //
 // With [Bubble] all of it runs in a bubble of [testing/synctest], where hours of a
 // controller take no time. [Open] starts a server without a test. [Main] and

@@ -19,7 +19,7 @@ import (
 
 // shop connects to a server with a namespace of three config maps.
 func shop(namespace string) *client.Conn {
-	conn, err := client.Connect(theCluster.config())
+	conn, err := client.Connect(theServer.Config())
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package informer_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -19,7 +18,6 @@ import (
 
 	"github.com/even-keel/evenkeel/client"
 	"github.com/even-keel/evenkeel/informer"
-	"github.com/even-keel/evenkeel/storage"
 )
 
 const (
@@ -121,7 +119,7 @@ func (s *sequence) run(ctx context.Context) (took time.Duration, err error) {
 		case 0:
 			s.faults.cut(errReset)
 		case 1:
-			if err := compact(ctx); err != nil {
+			if err := theServer.Compact(ctx); err != nil {
 				return 0, err
 			}
 		}
@@ -181,19 +179,6 @@ func (s *sequence) write(ctx context.Context, c mapClient) error {
 		_, err = c.Create(ctx, m)
 	}
 	return err
-}
-
-// compact has the store forget all but the newest states. The server itself has to
-// have read what is forgotten, or it ends.
-func compact(ctx context.Context) error {
-	head, err := theCluster.store.Head(ctx)
-	if err != nil {
-		return err
-	}
-	if err := theCluster.store.Compact(ctx, head-20); !errors.Is(err, storage.ErrCompacted) {
-		return err
-	}
-	return nil
 }
 
 // history checks what a handler is told.

@@ -101,6 +101,15 @@ func TestHalvesMeetOnlyWhereTheyMay(t *testing.T) {
 	}
 }
 
+// A library that imports evenkeeltest links a server into every program.
+func TestOnlyTestsOfTheHalvesImportTheTestServer(t *testing.T) {
+	for _, r := range Evenkeel.Rules {
+		if slices.Contains(slices.Concat(bothHalves, tooling), r.Folder) && matchesAny(r.May, "evenkeeltest") {
+			t.Errorf("%s may import evenkeeltest outside of its tests", r.Folder)
+		}
+	}
+}
+
 func TestTableForbidsCycles(t *testing.T) {
 	var visit func(folder string, way []string)
 	visit = func(folder string, way []string) {

@@ -68,11 +68,11 @@ var (
 var Evenkeel = Policy{
 	Module: "github.com/even-keel/evenkeel",
 	Rules: []Rule{
-		{Folder: "client", Tests: []string{"server", "server/auth", "server/bootstrap", "server/kinds", "storage/embedded"},
+		{Folder: "client", Tests: []string{"server/kinds"},
 			Gives: "typed, dynamic and metadata-only clients; configuration"},
 		{Folder: "cache", Gives: "immutable indexed snapshots; no goroutine, no I/O"},
 		{Folder: "informer", May: []string{"client", "cache"},
-			Tests: []string{"server", "server/auth", "server/bootstrap", "storage", "storage/embedded", "workqueue"},
+			Tests: []string{"workqueue"},
 			Gives: "reflector, deltas, shared informer, factory"},
 		{Folder: "workqueue", Gives: "one queue: dedupe, delay, backoff, priority, fairness, causes"},
 		{Folder: "events", May: []string{"client"}, Gives: "event recorder with aggregation"},
