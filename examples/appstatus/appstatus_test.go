@@ -11,19 +11,20 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/even-keel/evenkeel/client"
 	"github.com/even-keel/evenkeel/evenkeeltest"
 	"github.com/even-keel/evenkeel/examples/internal/program"
 )
 
+func TestMain(m *testing.M) { evenkeeltest.Main(m) }
+
 const shopNamespace = "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"
 
 // shop is a namespace of a server that appstatus looks at.
 type shop struct {
 	t    *testing.T
+	env  *evenkeeltest.Env
 	conn *client.Conn
 	*program.Program
 	typed io.Writer
@@ -37,7 +38,7 @@ func begin(t *testing.T, args ...string) *shop {
 	args = append([]string{"--kubeconfig", kubeconfig, "--label", "app"}, args...)
 	stdin, typed := io.Pipe()
 	t.Cleanup(func() { _ = typed.Close() })
-	return &shop{t: t, conn: conn, typed: typed, Program: program.Run(t, func(ctx context.Context, p *program.Program) error {
+	return &shop{t: t, env: env, conn: conn, typed: typed, Program: program.Run(t, func(ctx context.Context, p *program.Program) error {
 		return run(ctx, args, stdin, &p.Out, &p.Err)
 	})}
 }
@@ -138,40 +139,27 @@ func TestKindsComeAndGoWhileItRuns(t *testing.T) {
 	s.expect(`"dance" is no command:`)
 }
 
+const widgets = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: widgets, kind: Widget}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+
 func TestCustomKindsComeAndGoByThemselves(t *testing.T) {
 	s := begin(t, "--crds", "pods")
-	crds := client.Of[object](s.conn, client.OfResource(definitions))
-	_, err := crds.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": "widgets.example.com"},
-		"spec": map[string]any{
-			"group": "example.com", "scope": "Namespaced",
-			"names": map[string]any{"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
-			"versions": []any{map[string]any{
-				"name": "v1", "served": true, "storage": true,
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-			}},
-		},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	widgets := client.Of[object](s.conn, client.Kind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"})).In("shop")
-	widget := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "example.com/v1", "kind": "Widget",
-		"metadata": map[string]any{"name": "left", "labels": map[string]any{"app": "shop"}},
-		"status":   map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "False", "reason": "Painting"}}},
-	}}
-	create := func() error {
-		_, err := widgets.Create(t.Context(), widget)
-		return err
-	}
-	for err = create(); client.IsNoKind(err) || client.IsNotFound(err); err = create() { // until it is established
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.env.Apply(widgets, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: left, namespace: shop, labels: {app: shop}},
+		status: {conditions: [{type: Ready, status: "False", reason: Painting}]}}`)
 	s.expect("shop Widget shop/left no Painting")
+	crds := client.Of[object](s.conn, client.OfResource(definitions))
 	if err := crds.Delete(t.Context(), client.Key{Name: "widgets.example.com"}); err != nil {
 		t.Fatal(err)
 	}

@@ -4,21 +4,19 @@ import (
 	"bytes"
 	"context"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/even-keel/evenkeel/client"
 	"github.com/even-keel/evenkeel/evenkeeltest"
 	"github.com/even-keel/evenkeel/examples/internal/program"
 )
+
+func TestMain(m *testing.M) { evenkeeltest.Main(m) }
 
 const shopNamespace = "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"
 
@@ -95,24 +93,13 @@ func TestWorkThatFailsIsTriedFiveTimesAgainAndDropped(t *testing.T) {
 	}
 }
 
-// forgetful passes requests on, and answers the first watches with 410, in the ways
-// that servers have.
-func forgetful(t *testing.T, cfg *rest.Config, meanwhile func()) *rest.Config {
-	t.Helper()
-	to, err := url.Parse(cfg.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(to)
-	if proxy.Transport, err = rest.TransportFor(cfg); err != nil {
-		t.Fatal(err)
-	}
-	proxy.FlushInterval = -1
-	var watches atomic.Int32
+// forgetful answers the first watches with 410, in the ways that servers have.
+func forgetful(meanwhile func()) evenkeeltest.Handle {
 	const gone = `{"kind":"Status","code":410,"reason":"Expired","message":"too old resource version"}`
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	var watches atomic.Int32
+	return func(w http.ResponseWriter, r *http.Request, server http.Handler) {
 		if r.URL.Query().Get("watch") == "" {
-			proxy.ServeHTTP(w, r)
+			server.ServeHTTP(w, r)
 			return
 		}
 		switch watches.Add(1) {
@@ -123,27 +110,20 @@ func forgetful(t *testing.T, cfg *rest.Config, meanwhile func()) *rest.Config {
 		case 2:
 			_, _ = w.Write([]byte(`{"type":"ERROR","object":` + gone + "}\n"))
 		default:
-			proxy.ServeHTTP(w, r)
+			server.ServeHTTP(w, r)
 		}
-	}))
-	t.Cleanup(s.Close)
-	return &rest.Config{Host: s.URL}
+	}
 }
 
 func TestPlainBeginsAnewWhenTheServerHasForgotten(t *testing.T) {
 	env := evenkeeltest.Start(t)
 	env.Apply(shopNamespace)
-	kubeconfig, conn := env.Kubeconfig(), env.Conn()
-	pods := client.Of[*corev1.Pod](conn).In("shop")
+	pods := client.Of[*corev1.Pod](env.Conn()).In("shop")
 	makePod(t, pods, "web")
-	cfg, err := client.LoadConfig(client.ConfigOptions{Kubeconfig: kubeconfig})
-	if err != nil {
-		t.Fatal(err)
-	}
-	through := forgetful(t, cfg, func() { // what happens now, no watch tells
+	through := env.InFront(t, forgetful(func() { // what happens now, no watch tells
 		deletePod(t, pods, "web")
 		makePod(t, pods, "db")
-	})
+	}))
 	p := program.Run(t, func(ctx context.Context, p *program.Program) error {
 		return plain(ctx, through, "shop", &p.Out, &p.Err)
 	})
