@@ -4,13 +4,10 @@ package controllerruntime
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
-	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -23,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/even-keel/evenkeel/evenkeeltest"
 	"github.com/even-keel/evenkeel/test/compat/cluster"
 )
 
@@ -31,14 +29,7 @@ import (
 func TestMain(m *testing.M) {
 	klog.SetLogger(logr.Discard()) // what matters is asserted
 	ctrl.SetLogger(logr.Discard())
-	code := m.Run()
-	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
+	evenkeeltest.Main(m)
 }
 
 // patience is when a state that does not come is given up.

@@ -6,12 +6,10 @@ package custom
 import (
 	"context"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
-	"go.uber.org/goleak"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/even-keel/evenkeel/evenkeeltest"
 	"github.com/even-keel/evenkeel/test/compat/cluster"
 )
 
@@ -29,14 +28,7 @@ import (
 func TestMain(m *testing.M) {
 	klog.SetLogger(logr.Discard()) // what matters is asserted
 	ctrl.SetLogger(logr.Discard())
-	code := m.Run()
-	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
+	evenkeeltest.Main(m)
 }
 
 // patience is when a state that does not come is given up.

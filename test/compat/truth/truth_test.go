@@ -41,16 +41,16 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/even-keel/evenkeel/client"
+	"github.com/even-keel/evenkeel/evenkeeltest"
 	"github.com/even-keel/evenkeel/server/auth"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { evenkeeltest.Main(m) }
 
 // setting reads a number from the environment.
 func setting(t *testing.T, name string, otherwise uint64) uint64 {
