@@ -18,7 +18,7 @@ import (
 func TestWritesCarryTheHeadersOfTheirContext(t *testing.T) {
 	var mu sync.Mutex
 	var saw []string
-	cfg := inFront(t, func(w http.ResponseWriter, r *http.Request, server http.Handler) {
+	cfg := theServer.InFront(t, func(w http.ResponseWriter, r *http.Request, server http.Handler) {
 		mu.Lock()
 		saw = append(saw, r.Method+" "+strings.Join(r.Header.Values("X-Who"), "+")+" "+r.Header.Get("X-Why")+" "+r.Header.Get("Content-Type"))
 		mu.Unlock()

@@ -45,7 +45,7 @@ func (l *told) mustBe(t *testing.T, want ...string) {
 }
 
 func TestObserversAreToldOfEachRequest(t *testing.T) {
-	for name, cfg := range map[string]*rest.Config{"protobuf": theCluster.config(), "JSON": jsonOnly(theCluster.config())} {
+	for name, cfg := range map[string]*rest.Config{"protobuf": theServer.Config(), "JSON": jsonOnly(theServer.Config())} {
 		t.Run(name, func(t *testing.T) {
 			var lines told
 			conn, ns := connectAs(t, cfg, client.Observe(lines.observe))
@@ -145,7 +145,7 @@ func TestObserversAreToldOfRequestsThatGotNoAnswer(t *testing.T) {
 }
 
 func ExampleObserve() {
-	cfg := theCluster.config()
+	cfg := theServer.Config()
 	conn, err := client.Connect(cfg, client.Observe(func(_ context.Context, c client.Call) {
 		fmt.Println(c.Verb, c.Resource.Resource, c.Key.Name, c.Code)
 	}))
