@@ -351,7 +351,7 @@ func TestSpansTellOfReconcilesAndRequests(t *testing.T) {
 	attribute := func(s trace.ReadOnlySpan, key string) string {
 		for _, a := range s.Attributes() {
 			if string(a.Key) == key {
-				return a.Value.Emit()
+				return a.Value.String()
 			}
 		}
 		return ""
