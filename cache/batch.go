@@ -1,6 +1,10 @@
 package cache
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+	"unsafe"
+)
 
 // Batch is a list of changes that a store applies at once. The zero Batch is
 // empty and ready; it is the writer's own until it is applied.
@@ -21,6 +25,20 @@ type op[T Object] struct {
 	// for itself.
 	shared bool
 	bytes  int
+	// seen is the state that the object was prepared in, and old what was stored
+	// then; sameLabels says that its labels were found to be those of old.
+	seen       *root
+	old        *entry
+	sameLabels bool
+}
+
+// before returns what is stored in a state under the key of what is set.
+func (o *op[T]) before(now *root) *entry {
+	if o.seen != now {
+		o.seen, o.sameLabels = now, false
+		o.old, _ = now.objects.get(keyProbe[*entry](o.key))
+	}
+	return o.old
 }
 
 // Set stores an object under its key. The store owns the object from then on:
@@ -99,12 +117,14 @@ func (s *Store[T]) Apply(b *Batch[T]) []Change[T] {
 func (s *Store[T]) tryApply(b *Batch[T]) bool {
 	now := s.current()
 	var near *ident
-	for _, op := range b.ops {
-		if op.set {
-			old, _ := now.objects.get(keyProbe[*entry](op.key))
-			near = identOf(op.key, op.obj, now.indexes, old, near)
-			op.entry.ident = near
+	for i := range b.ops {
+		o := &b.ops[i]
+		if !o.set {
+			continue
 		}
+		old := o.before(now)
+		near = identOf(o.key, o.obj, now.indexes, old, o.sameLabels, near)
+		o.entry.ident = near
 	}
 	s.turn.Lock()
 	if len(s.current().indexes) != len(now.indexes) {
@@ -260,12 +280,19 @@ func (s *Store[T]) keepHot(o *op[T], near Object) {
 // share returns how many bytes an object takes that it has not in common with
 // another, once it has them in common.
 func (s *Store[T]) share(o *op[T], near Object) int {
-	old, _ := s.current().objects.get(keyProbe[*entry](o.key))
+	old := o.before(s.current())
 	switch {
 	case old == nil || old.obj == nil:
 		return s.opts.Interner.shareNear(near, o.obj)
 	case old.obj == Object(o.obj): // readers have it
 		return old.bytes
 	}
-	return max(0, old.bytes+s.opts.Interner.shareWith(old.obj, o.obj))
+	labels := labelsAt(o.obj)
+	bytes := max(0, old.bytes+s.opts.Interner.shareWith(old.obj, o.obj))
+	shared := labelsAt(o.obj)
+	o.sameLabels = shared != labels && shared == labelsAt(old.obj)
+	return bytes
 }
+
+// labelsAt tells one map of labels from another.
+func labelsAt(obj Object) unsafe.Pointer { return reflect.ValueOf(obj.GetLabels()).UnsafePointer() }

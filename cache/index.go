@@ -48,21 +48,28 @@ func (r *root) indexNamed(name string) bool {
 
 // identOf returns what an object is found by. Mostly that is what its last
 // revision was found by: then it is the same. If there is none, near may be the
-// ident of an object that is like it.
-func identOf(key Key, obj Object, indexes []index, old *entry, near *ident) *ident {
+// ident of an object that is like it. SameLabels says that the labels are known to
+// be those of the last revision.
+func identOf(key Key, obj Object, indexes []index, old *entry, sameLabels bool, near *ident) *ident {
 	if old != nil {
 		near = old.ident
 	}
-	labels := obj.GetLabels()
 	var room [16]*term
 	terms := room[:0]
-	for key, value := range labels {
-		terms = append(terms, near.term(labelTerm, key, value))
+	if sameLabels {
+		terms = append(terms, old.labels()...)
+	} else {
+		for key, value := range obj.GetLabels() {
+			terms = append(terms, near.term(labelTerm, key, value))
+		}
 	}
 	for _, x := range indexes {
 		for _, value := range x.values(obj) {
 			terms = append(terms, near.term(indexTerm, x.name, value))
 		}
+	}
+	if old != nil && slices.Equal(terms, old.terms) {
+		return old.ident
 	}
 	if terms = sortTerms(terms); old != nil && slices.Equal(terms, old.terms) {
 		return old.ident
@@ -80,6 +87,15 @@ func (i *ident) term(kind termKind, field, value string) *term {
 		}
 	}
 	return &term{kind, field, value}
+}
+
+// labels are those terms of an ident that are labels: the first ones.
+func (i *ident) labels() []*term {
+	n := 0
+	for n < len(i.terms) && i.terms[n].kind == labelTerm {
+		n++
+	}
+	return i.terms[:n]
 }
 
 func sortTerms(terms []*term) []*term {

@@ -184,6 +184,9 @@ func (in *interner) walk(p, old unsafe.Pointer, pl *plan) (added int) {
 		if old != nil {
 			was = unsafe.Add(old, s.offset)
 		}
+		if old != nil && s.same(at, was) {
+			continue
+		}
 		switch s.kind {
 		case stringStep:
 			added += in.walkString((*string)(at), (*string)(was), s)
@@ -318,7 +321,7 @@ func (p part) trim(room int) unsafe.Pointer {
 	if room == p.len {
 		return p.at
 	}
-	exact := reflect.MakeSlice(reflect.SliceOf(p.plan.of), p.len, p.len)
+	exact := reflect.MakeSlice(p.plan.slice, p.len, p.len)
 	reflect.Copy(exact, reflect.SliceAt(p.plan.of, p.at, p.len))
 	return exact.UnsafePointer()
 }

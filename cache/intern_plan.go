@@ -3,6 +3,7 @@ package cache
 import (
 	"reflect"
 	"time"
+	"unsafe"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +12,7 @@ import (
 // plan says where in the memory of a type there is something to share.
 type plan struct {
 	of     reflect.Type
+	slice  reflect.Type // of elements of this type
 	size   uintptr
 	steps  []planStep
 	opaque bool // it has a state of its own, so that two must not become one
@@ -23,6 +25,20 @@ type planStep struct {
 	offset uintptr
 	plan   *plan // of what a pointer or slice points to
 	luck   luck  // of looking up what is there
+}
+
+// same reports whether there is nothing to do in a place, for it points to the
+// very memory that the other one does, or both to none. Most places of an object
+// are empty. A quantity has to be made ready to be read in any case.
+func (s *planStep) same(at, was unsafe.Pointer) bool {
+	if *(*uintptr)(at) != *(*uintptr)(was) {
+		return false
+	}
+	switch s.kind {
+	case stringStep, sliceStep: // the second word is the length
+		return (*[2]uintptr)(at)[1] == (*[2]uintptr)(was)[1]
+	}
+	return s.kind != quantityStep
 }
 
 // luck is how often looking up what is in one place has found something. Where
@@ -84,7 +100,7 @@ func (in *interner) planOf(t reflect.Type) *plan {
 	if p := in.plans[t]; p != nil {
 		return p
 	}
-	p := &plan{of: t, size: t.Size()}
+	p := &plan{of: t, slice: reflect.SliceOf(t), size: t.Size()}
 	in.plans[t] = p // before its fields: types may hold themselves
 	in.addSteps(p, t, 0)
 	return p

@@ -39,10 +39,12 @@ func byIP(p *corev1.Pod) (ips []string) {
 	return ips
 }
 
-// world makes random pods, of few names and labels, so that they meet.
+// world makes random pods, of few names and labels, so that they meet. Every other
+// one has the labels of the last pod of its name, as most updates do.
 type world struct {
 	*rand.Rand
 	revision int
+	labels   map[cache.Key]map[string]string
 }
 
 func (w *world) key() cache.Key {
@@ -56,16 +58,29 @@ func (w *world) pod() *corev1.Pod {
 		Namespace: k.Namespace, Name: k.Name,
 		ResourceVersion: strconv.Itoa(w.revision), UID: types.UID("uid-" + strconv.Itoa(w.IntN(3))),
 	}}
-	for _, key := range []string{"app", "tier", "zone"} {
-		if w.IntN(3) > 0 {
-			metav1.SetMetaDataLabel(&pod.ObjectMeta, key, w.value())
-		}
-	}
+	pod.Labels = w.someLabels(k)
 	pod.Spec.NodeName = "node-" + strconv.Itoa(w.IntN(5))
 	for range w.IntN(3) {
 		pod.Status.PodIPs = append(pod.Status.PodIPs, corev1.PodIP{IP: fmt.Sprintf("10.%d.0.%d", w.IntN(3), w.IntN(20))})
 	}
 	return pod
+}
+
+func (w *world) someLabels(of cache.Key) map[string]string {
+	if last, ok := w.labels[of]; ok && w.IntN(2) == 0 {
+		return maps.Clone(last)
+	}
+	var some map[string]string
+	for _, key := range []string{"app", "tier", "zone"} {
+		if w.IntN(3) > 0 {
+			some = labels.Merge(some, labels.Set{key: w.value()})
+		}
+	}
+	if w.labels == nil {
+		w.labels = map[cache.Key]map[string]string{}
+	}
+	w.labels[of] = maps.Clone(some)
+	return some
 }
 
 func (w *world) value() string { return []string{"", "1", "2", "web", "db"}[w.IntN(5)] }

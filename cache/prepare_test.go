@@ -69,3 +69,39 @@ func TestSharedObjectsAreNotWrittenTo(t *testing.T) {
 		})
 	}
 }
+
+// TestAPreparedObjectIsIndexedByItsOwnLabels, whatever the labels were that it was
+// found to have in common with the revision before it.
+func TestAPreparedObjectIsIndexedByItsOwnLabels(t *testing.T) {
+	for name, between := range map[string]func(*Store[*corev1.Pod]){
+		"nothing":         func(*Store[*corev1.Pod]) {},
+		"another label":   func(s *Store[*corev1.Pod]) { s.Set(labelled("2", "db")) },
+		"a deletion":      func(s *Store[*corev1.Pod]) { s.Delete(KeyOf(labelled("1", "web"))) },
+		"another object":  func(s *Store[*corev1.Pod]) { s.Set(podOfSet("other")) },
+		"another and now": func(s *Store[*corev1.Pod]) { s.Set(labelled("2", "db"), labelled("3", "web")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := New(Options[*corev1.Pod]{Indexes: map[string]func(*corev1.Pod) []string{
+				"revision": func(p *corev1.Pod) []string { return []string{p.ResourceVersion} },
+			}})
+			store.Set(labelled("1", "web"))
+			ready := store.Prepare(labelled("9", "web"), nil)
+			between(store)
+			var b Batch[*corev1.Pod]
+			b.SetPrepared(ready)
+			store.Apply(&b)
+			if web, db := store.Count(Label("tier", "web")), store.Count(Label("tier", "db")); web != 1 || db != 0 {
+				t.Errorf("%d pods are web and %d are db", web, db)
+			}
+			if n := store.Count(Index("revision", "9")); n != 1 {
+				t.Errorf("%d pods are indexed by their new revision", n)
+			}
+		})
+	}
+}
+
+func labelled(revision, tier string) *corev1.Pod {
+	pod := podOfSet("labelled")
+	pod.ResourceVersion, pod.Labels["tier"] = revision, tier
+	return pod
+}

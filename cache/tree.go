@@ -4,7 +4,7 @@ import "sync/atomic"
 
 // maxItems bounds the items of one node. Docs/adr/0011 has the figures.
 const (
-	maxItems = 32
+	maxItems = 31
 	minItems = maxItems / 4
 )
 

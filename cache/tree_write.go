@@ -12,13 +12,45 @@ func (n *node[I]) own(e edit, extra int) *node[I] {
 	if n.edit == e {
 		return n
 	}
-	owned := &node[I]{edit: e, size: n.size, items: make([]I, len(n.items), len(n.items)+extra)}
-	copy(owned.items, n.items)
-	if n.kids != nil {
-		owned.kids = make([]*node[I], len(n.kids), len(n.kids)+extra)
-		copy(owned.kids, n.kids)
-	}
+	owned := newNode[I](e, len(n.items)+extra, n.kids != nil)
+	owned.size = n.size
+	owned.items = append(owned.items, n.items...)
+	owned.kids = append(owned.kids, n.kids...)
 	return owned
+}
+
+// leafRoom and innerRoom are nodes with room for all that they can ever hold, in
+// one piece of memory.
+type leafRoom[I any] struct {
+	node[I]
+	items [maxItems]I
+}
+
+type innerRoom[I any] struct {
+	node[I]
+	items [maxItems]I
+	kids  [maxItems + 1]*node[I]
+}
+
+// newNode returns an empty node for so many items: in one piece if it will be
+// nearly full, as most nodes of a big tree are, else with no more room than that.
+func newNode[I any](e edit, items int, inner bool) *node[I] {
+	nearlyFull := items > maxItems-spare
+	switch {
+	case nearlyFull && inner:
+		room := &innerRoom[I]{}
+		room.node = node[I]{edit: e, items: room.items[:0], kids: room.kids[:0]}
+		return &room.node
+	case nearlyFull:
+		room := &leafRoom[I]{}
+		room.node = node[I]{edit: e, items: room.items[:0]}
+		return &room.node
+	}
+	n := &node[I]{edit: e, items: make([]I, 0, items)}
+	if inner {
+		n.kids = make([]*node[I], 0, items+1)
+	}
+	return n
 }
 
 // insertAt is slices.Insert of one value with slower growth.
