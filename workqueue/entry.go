@@ -1,6 +1,10 @@
 package workqueue
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // pending is whether and how a key waits to be handed out.
 type pending uint8
@@ -14,14 +18,14 @@ const (
 // entry is all that the queue knows of a key. Running and pending are apart:
 // a key that is being worked on may wait for its next turn at the same time.
 //
-// With keys of two strings it is two lines of the processor's cache, and what
-// most keys never need is elsewhere: a queue of 50,000 keys does not fit into
-// the cache, and is as fast as its memory.
+// With keys of two strings it is two lines of the processor's cache, which it
+// shares with no other, and what most keys never need is elsewhere: a queue of
+// 50,000 keys does not fit into the cache, and is as fast as its memory.
 type entry[K comparable] struct {
 	key   K
 	hash  uint64
 	chain *entry[K] // the next in its bucket of the table
-	age   link[K]   // of the list of all ready entries, or of all running ones
+	age   link[K]   // of the list of all ready entries
 
 	// The turn that the key waits for, if it does.
 	queued   time.Duration
@@ -34,6 +38,7 @@ type entry[K comparable] struct {
 
 	more    *more[K] // nil until it is needed; kept to use again
 	retries int32
+	slot    int32 // in the list of those that run
 	pending pending
 	running bool
 }
@@ -112,20 +117,70 @@ func (l *list[K]) push(e *entry[K]) {
 	l.n++
 }
 
+// remove takes an entry out. That of the front writes to no other entry, which
+// may be in the cache of another processor: the prev of a front means nothing.
 func (l *list[K]) remove(e *entry[K]) {
 	at := l.link(e)
-	if at.prev == nil {
+	switch {
+	case e == l.front && e == l.back:
+		l.front, l.back = nil, nil
+	case e == l.front:
 		l.front = at.next
-	} else {
-		l.link(at.prev).next = at.next
-	}
-	if at.next == nil {
+	case e == l.back:
 		l.back = at.prev
-	} else {
-		l.link(at.next).prev = at.prev
+		l.link(l.back).next = nil
+	default:
+		l.link(at.prev).next, l.link(at.next).prev = at.next, at.prev
 	}
 	*at = link[K]{}
 	l.n--
+}
+
+// runners are the entries that workers have, in no order. To come and to go
+// touches no other entry.
+type runners[K comparable] struct {
+	slots []*entry[K] // nil where one has gone
+	free  []int32     // those slots
+}
+
+func (r *runners[K]) len() int { return len(r.slots) - len(r.free) }
+
+func (r *runners[K]) add(e *entry[K]) {
+	if i := len(r.free) - 1; i >= 0 {
+		e.slot, r.free = r.free[i], r.free[:i]
+		r.slots[e.slot] = e
+		return
+	}
+	e.slot = int32(len(r.slots))
+	r.slots = append(r.slots, e)
+}
+
+func (r *runners[K]) remove(e *entry[K]) {
+	r.slots[e.slot] = nil
+	r.free = append(r.free, e.slot)
+}
+
+// oldest is the entry that has run for longest, or nil.
+func (r *runners[K]) oldest() *entry[K] {
+	var first *entry[K]
+	for _, e := range r.slots {
+		if e != nil && (first == nil || e.run < first.run) {
+			first = e
+		}
+	}
+	return first
+}
+
+// byAge returns the entries, the one that has run for longest first.
+func (r *runners[K]) byAge() []*entry[K] {
+	all := make([]*entry[K], 0, r.len())
+	for _, e := range r.slots {
+		if e != nil {
+			all = append(all, e)
+		}
+	}
+	slices.SortFunc(all, func(a, b *entry[K]) int { return cmp.Compare(a.run, b.run) })
+	return all
 }
 
 // spares are entries to use again. New ones are made a slab at a time.

@@ -205,7 +205,10 @@ func (c *checker) stats() {
 
 func (c *checker) snapshot() {
 	var got, want []string
-	for _, s := range c.queue.Snapshot(1000) {
+	for i, s := range c.queue.Snapshot(1000) {
+		if i < len(c.model.running) {
+			equal(c, "Snapshot by age", s.Key, c.model.running[i].name)
+		}
 		got = append(got, fmt.Sprint(s.Key, s.Running, s.Ready, !s.Due.IsZero(), s.Causes, s.LostCauses, s.Retries))
 	}
 	for _, k := range c.model.having(func(k *modelKey) bool { return k.running || k.pending != "" }) {

@@ -39,7 +39,7 @@ type Queue[K comparable] struct {
 	admitted []add[K] // the list that the inbox gets next
 	entries  table[K]
 	order    order[K]
-	running  list[K]
+	running  runners[K]
 	held     delays[K]
 	alarm    alarm
 	bucket   bucket
@@ -96,7 +96,6 @@ func New[K comparable](opts Options[K]) *Queue[K] {
 		start:   time.Now(),
 		entries: newTable[K](),
 		order:   newOrder[K](opts.Group != nil, opts.Patience),
-		running: list[K]{by: byAge},
 		bucket:  bucket{rate: opts.Rate, burst: float64(opts.Burst), tokens: float64(opts.Burst)},
 	}
 	q.alarm = alarm{at: never, ring: q.ring}
@@ -305,7 +304,7 @@ func (q *Queue[K]) takeLocked(item *Item[K], now time.Duration) {
 	q.runs++
 	e.pending = idle
 	e.running, e.run, e.started, e.ranAt = true, q.runs, now, e.priority
-	q.running.push(e)
+	q.running.add(e)
 	q.counts.begin(waited, now)
 	item.Key, item.Priority, item.Retries, item.Waited = e.key, e.priority, int(e.retries), waited
 	item.Causes, item.LostCauses = e.takeCauses()

@@ -33,7 +33,7 @@ func (q *Queue[K]) Drain(ctx context.Context) error {
 	}
 	q.lock()
 	defer q.release()
-	if q.order.len()+q.running.n > 0 {
+	if q.order.len()+q.running.len() > 0 {
 		return ErrShutDown
 	}
 	return nil
@@ -74,7 +74,7 @@ func (q *Queue[K]) afterClose(woken []*waiter) {
 
 // checkDrainedLocked ends the wait of Drain once all is done.
 func (q *Queue[K]) checkDrainedLocked() {
-	if q.order.len()+q.running.n == 0 {
+	if q.order.len()+q.running.len() == 0 {
 		q.endDrainLocked()
 	}
 }

@@ -117,23 +117,24 @@ func (c *counts) end(started, now time.Duration) {
 	c.workTime.observe(max(now-started, 0))
 }
 
-// Stats returns the queue's figures; it takes constant time.
+// Stats returns the queue's figures. How long it takes depends on how many workers
+// there are, not on how many keys.
 func (q *Queue[K]) Stats() Stats {
 	q.lock()
 	defer q.release()
 	now := q.now()
 	s := Stats{
-		Ready: q.order.len(), Running: q.running.n, Delayed: len(q.held), Depth: q.counts.depth,
+		Ready: q.order.len(), Running: q.running.len(), Delayed: len(q.held), Depth: q.counts.depth,
 		Adds: q.counts.adds, Retries: q.counts.retries,
 		Dropped: q.counts.dropped, LostCauses: q.counts.lostCauses,
-		Unfinished: time.Duration(q.running.n)*now - q.counts.startSum,
+		Unfinished: time.Duration(q.running.len())*now - q.counts.startSum,
 		QueueTime:  q.counts.queueTime, WorkTime: q.counts.workTime,
 	}
 	if e := q.order.age.front; e != nil {
 		s.OldestReady = now - e.queued
 	}
-	if e := q.running.front; e != nil {
-		s.LongestRunning = now - e.started
+	if first := q.running.oldest(); first != nil {
+		s.LongestRunning = now - first.started
 	}
 	return s
 }
@@ -164,7 +165,8 @@ func (q *Queue[K]) Snapshot(limit int) []Status[K] {
 	q.lock()
 	defer q.release()
 	var all []Status[K]
-	for e := q.running.front; e != nil && len(all) < limit; e = e.age.next {
+	running := q.running.byAge()
+	for _, e := range running[:min(len(running), max(limit, 0))] {
 		all = append(all, q.statusLocked(e))
 	}
 	for e := q.order.age.front; e != nil && len(all) < limit; e = e.age.next {
