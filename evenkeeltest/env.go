@@ -61,12 +61,12 @@ func (e *Env) Kubeconfig() string {
 func (e *Env) Restart(between func()) {
 	e.t.Helper()
 	if err := e.Stop(); err != nil {
-		e.t.Fatalf("evenkeeltest: stop the server: %v", err)
+		e.t.Fatal(err)
 	}
 	if between != nil {
 		between()
 	}
 	if err := e.Start(); err != nil {
-		e.t.Fatalf("evenkeeltest: start the server again: %v", err)
+		e.t.Fatal(err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -118,7 +117,7 @@ func open(o options) (s *Server, err error) {
 	if s.store, err = embedded.Open(embedded.Options{Memory: true}); err != nil {
 		return nil, err
 	}
-	if err := s.Start(); err != nil {
+	if err := s.startLocked(); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
 	return s, nil
@@ -129,11 +128,18 @@ func open(o options) (s *Server, err error) {
 func (s *Server) Start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.run != nil {
-		return nil
-	}
 	if s.closed {
 		return errorf("start the server: it is closed")
+	}
+	if err := s.startLocked(); err != nil {
+		return errorf("start the server: %w", err)
+	}
+	return nil
+}
+
+func (s *Server) startLocked() error {
+	if s.run != nil {
+		return nil
 	}
 	l, err := s.listen()
 	if err != nil {
@@ -157,15 +163,12 @@ func (s *Server) listen() (l net.Listener, err error) {
 
 // serve returns when the server is ready.
 func (s *Server) serve(l *cutter) (*run, error) {
-	at, err := netip.ParseAddrPort(l.Addr().String())
-	if err != nil {
-		return nil, err
-	}
+	port := int32(l.Addr().(*net.TCPAddr).Port)
 	api := server.New(server.Config{
 		Store: s.store, Listener: l, TLS: auth.ServerTLS(s.creds.Serving, s.creds.Pool()),
 		Authenticator: auth.Union(auth.ClientCertificates(time.Now), auth.BearerTokens(&s.users, s.tokens)), Authorizer: auth.MastersOnly(),
 		Tokens: s.tokens, ReviewToken: auth.Review(s.tokens, &s.users),
-		Bootstrap: bootstrap.All(bootstrap.Options{Port: int32(at.Port()), ClientCA: s.creds.CAPEM, RootCA: s.creds.CAPEM}),
+		Bootstrap: bootstrap.All(bootstrap.Options{Port: port, ClientCA: s.creds.CAPEM, RootCA: s.creds.CAPEM}),
 		Version:   version.Info{Major: "1", Minor: "37", GitVersion: "v1.37.2+evenkeel"},
 		Logger:    s.logger,
 	})
@@ -187,9 +190,12 @@ func (s *Server) Stop() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.run == nil {
-		return ErrStopped
+		return errorf("stop the server: %w", ErrStopped)
 	}
-	return s.stopLocked()
+	if err := s.stopLocked(); err != nil {
+		return errorf("stop the server: %w", err)
+	}
+	return nil
 }
 
 func (s *Server) stopLocked() error {
