@@ -7,6 +7,7 @@ import "errors"
 var (
 	ErrNotFound  = errors.New("key not found")
 	ErrConflict  = errors.New("key is not at the expected revision")
+	ErrGuard     = errors.New("the key that guards the write is not at the expected revision")
 	ErrCompacted = errors.New("revision has been compacted")
 	ErrFuture    = errors.New("revision is in the future")
 	ErrInvalid   = errors.New("invalid request")

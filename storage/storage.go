@@ -46,6 +46,15 @@ type Write struct {
 	Delete bool
 	// At is the revision that the key must stand at; zero wants it absent.
 	At Revision
+	// Guard, if not nil, is a second condition, on any key.
+	Guard *Guard
+}
+
+// Guard is where a key must stand at the moment of a write, which is of another
+// key as a rule; zero wants it absent.
+type Guard struct {
+	Key Key
+	At  Revision
 }
 
 // Create writes key if it does not exist.
@@ -64,7 +73,7 @@ type Result struct {
 	// Revision is the write's revision; zero if it did not happen.
 	Revision Revision
 	// Previous is what the key held before the write or, with ErrConflict, what
-	// it holds instead of what the write expected.
+	// it holds instead of what the write expected. With ErrGuard it is not told.
 	Previous Entry
 }
 
@@ -116,8 +125,9 @@ type Batch struct {
 // concurrently. After Close every call answers ErrClosed.
 type Store interface {
 	// Commit makes one conditional write, durable when it returns. With
-	// ErrConflict, ErrInvalid or ErrTooLarge the write did not happen; after any
-	// other error it may have happened, or may yet.
+	// ErrConflict, ErrGuard, ErrInvalid or ErrTooLarge the write did not happen;
+	// after any other error it may have happened, or may yet. If neither the key
+	// nor its guard stand where they should, it is ErrConflict.
 	Commit(ctx context.Context, w Write) (Result, error)
 
 	// Get returns the newest entry of key, or ErrNotFound. It sees every commit

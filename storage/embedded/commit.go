@@ -211,6 +211,9 @@ func (d *decider) decide(w storage.Write) (storage.Result, error) {
 	if prev.Revision != w.At {
 		return storage.Result{Previous: prev}, conflict(prev, w.At)
 	}
+	if err := d.guarded(w.Guard); err != nil || d.err != nil {
+		return storage.Result{}, err
+	}
 	d.next++
 	d.total += eventBytes(w)
 	d.put(w, prev.Revision)
@@ -222,6 +225,17 @@ func (d *decider) decide(w storage.Write) (storage.Result, error) {
 		Key: w.Key, Revision: d.next, Deleted: w.Delete, Value: w.Value, Previous: prev,
 	})
 	return storage.Result{Revision: d.next, Previous: prev}, nil
+}
+
+// guarded returns why a write's second condition does not hold.
+func (d *decider) guarded(g *storage.Guard) error {
+	if g == nil {
+		return nil
+	}
+	if is := d.current(g.Key); d.err == nil && is.Revision != g.At {
+		return fmt.Errorf("%q stands at revision %d, expected at %d: %w", g.Key, is.Revision, g.At, storage.ErrGuard)
+	}
+	return nil
 }
 
 // put adds the version and its log record to the batch.

@@ -23,6 +23,9 @@ func (s *Store) Commit(ctx context.Context, w storage.Write) (storage.Result, er
 	}
 	if !resp.Succeeded {
 		result := storage.Result{Previous: s.entry(only(resp.Responses[0].GetResponseRange().GetKvs()))}
+		if result.Previous.Revision == w.At {
+			return storage.Result{}, fmt.Errorf("commit %q while %q is at revision %d: %w", w.Key, w.Guard.Key, w.Guard.At, storage.ErrGuard)
+		}
 		return result, fmt.Errorf("commit %q at revision %d, which stands at %d: %w", w.Key, w.At, result.Previous.Revision, storage.ErrConflict)
 	}
 	return storage.Result{
@@ -37,9 +40,13 @@ func (s *Store) transact(ctx context.Context, w storage.Write) (resp *clientv3.T
 	if w.Delete {
 		change = clientv3.OpDelete(name, clientv3.WithPrevKV())
 	}
+	conditions := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(name), "=", signed(w.At))}
+	if g := w.Guard; g != nil {
+		conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(s.name(g.Key)), "=", signed(g.At)))
+	}
 	err = s.call(ctx, func(ctx context.Context) error {
 		resp, err = s.client.Txn(ctx).
-			If(clientv3.Compare(clientv3.ModRevision(name), "=", signed(w.At))).
+			If(conditions...).
 			Then(change).
 			Else(clientv3.OpGet(name)).
 			Commit()

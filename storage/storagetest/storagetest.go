@@ -37,6 +37,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store) {
 		"commit":   commitBehaviours,
 		"compact":  compactBehaviours,
 		"edges":    edgeBehaviours,
+		"guard":    guardBehaviours,
 		"long":     longBehaviours,
 		"progress": progressBehaviours,
 		"read":     readBehaviours,
