@@ -61,9 +61,7 @@ func ExampleIsInvalid() {
 }
 
 func ExampleIsForbidden() {
-	cfg := theCluster.config()
-	cfg.BearerToken = nobodyToken // known, but may do nothing
-	conn, err := client.Connect(cfg)
+	conn, err := client.Connect(theServer.ConfigFor("somebody")) // known, but may do nothing
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -73,7 +71,7 @@ func ExampleIsForbidden() {
 }
 
 func ExampleIsUnauthorized() {
-	cfg := theCluster.config()
+	cfg := theServer.ConfigFor("somebody")
 	cfg.BearerToken = "no-such-token"
 	conn, err := client.Connect(cfg)
 	if err != nil {

@@ -106,7 +106,7 @@ func ExampleLogger() {
 		return a
 	}
 	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: bare}))
-	conn, err := client.Connect(theCluster.config(), client.Logger(logger))
+	conn, err := client.Connect(theServer.Config(), client.Logger(logger))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -59,6 +59,7 @@ type options struct {
 	crds   []string
 	logger *slog.Logger
 	bubble bool
+	store  func(storage.Store) storage.Store
 }
 
 // CRDs applies the manifests in files or folders, and waits until what they
@@ -69,6 +70,12 @@ func CRDs(paths ...string) Option {
 
 // Logger gets what the server logs; without it nobody does.
 func Logger(l *slog.Logger) Option { return func(o *options) { o.logger = l } }
+
+// Store has the server work on what wrap makes of its store: to delay writes, or to
+// have them fail.
+func Store(wrap func(storage.Store) storage.Store) Option {
+	return func(o *options) { o.store = wrap }
+}
 
 // Bubble is for servers in a bubble of [testing/synctest]: the network is in
 // memory, so that time passes when all wait, and the credentials are made by the
@@ -116,6 +123,9 @@ func open(o options) (s *Server, err error) {
 	}
 	if s.store, err = embedded.Open(embedded.Options{Memory: true}); err != nil {
 		return nil, err
+	}
+	if o.store != nil {
+		s.store = o.store(s.store)
 	}
 	if err := s.startLocked(); err != nil {
 		return nil, errors.Join(err, s.store.Close())

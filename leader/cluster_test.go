@@ -16,9 +16,9 @@ import (
 func TestMain(m *testing.M) { evenkeeltest.Main(m) }
 
 // inBubble runs a test with a server of its own.
-func inBubble(t *testing.T, test func(t *testing.T, c *evenkeeltest.Env)) {
+func inBubble(t *testing.T, test func(t *testing.T, c *evenkeeltest.Env), opts ...evenkeeltest.Option) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(t, evenkeeltest.Start(t, evenkeeltest.Bubble())) })
+	synctest.Test(t, func(t *testing.T) { test(t, evenkeeltest.Start(t, append(opts, evenkeeltest.Bubble())...)) })
 }
 
 // connect returns a connection, through a transport if one is given.

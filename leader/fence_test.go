@@ -3,11 +3,13 @@ package leader_test
 import (
 	"context"
 	"errors"
-	"io"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -17,6 +19,7 @@ import (
 	"github.com/even-keel/evenkeel/client"
 	"github.com/even-keel/evenkeel/evenkeeltest"
 	"github.com/even-keel/evenkeel/leader"
+	"github.com/even-keel/evenkeel/storage"
 )
 
 func TestAFenceIsReadAsItWasWritten(t *testing.T) {
@@ -85,60 +88,113 @@ func TestAFenceHoldsForOneTerm(t *testing.T) {
 	}
 }
 
-// guard refuses what its fence does not allow, as a server is to do: it stands
-// before the server, and asks it for the lease. It notes the fences that it saw.
-type guard struct {
-	next   http.RoundTripper
-	leases *client.Client[*coordinationv1.Lease]
+// notes writes down the methods and fences of what is sent.
+type notes struct {
+	next http.RoundTripper
 
-	mu   sync.Mutex
-	saw  []string
-	hold chan struct{} // writes wait for it, if it is there
+	mu  sync.Mutex
+	saw []string
 }
 
-func (g *guard) RoundTrip(q *http.Request) (*http.Response, error) {
-	g.mu.Lock()
-	hold, value := g.hold, q.Header.Get(leader.FenceHeader)
-	g.saw = append(g.saw, q.Method+" "+value)
-	g.mu.Unlock()
-	if value == "" {
-		return g.next.RoundTrip(q)
-	}
-	if hold != nil {
-		<-hold
-	}
-	f, err := leader.ParseFence(value)
-	if err != nil {
-		return nil, err
-	}
-	l, err := g.leases.Get(context.Background(), client.Key{Namespace: f.Namespace, Name: f.Name})
-	if client.IgnoreNotFound(err) != nil {
-		return nil, err
-	}
-	if !f.Holds(l) {
-		resp := status(q, 409, metav1.StatusReasonConflict)
-		resp.Body = io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":409,"reason":"Conflict",` +
-			`"details":{"causes":[{"reason":"` + string(leader.CauseFenced) + `","message":"the leader has been deposed"}]}}`))
-		resp.ContentLength = -1
-		return resp, nil
-	}
-	return g.next.RoundTrip(q)
+func (n *notes) through(next http.RoundTripper) http.RoundTripper {
+	n.next = next
+	return n
 }
 
-func (g *guard) set(hold chan struct{}) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.hold = hold
+func (n *notes) RoundTrip(q *http.Request) (*http.Response, error) {
+	n.mu.Lock()
+	n.saw = append(n.saw, strings.TrimSpace(q.Method+" "+q.Header.Get(leader.FenceHeader)))
+	n.mu.Unlock()
+	return n.next.RoundTrip(q)
+}
+
+func TestOnlyWritesOfTheWorkCarryItsFence(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
+		n := &notes{}
+		conn, err := connect(c.Server, n.through)
+		if err != nil {
+			t.Fatal(err)
+		}
+		maps := client.Of[*corev1.ConfigMap](conn).In("default")
+		e := leader.New(conn, leader.Options{Namespace: leaseKey.Namespace, Name: leaseKey.Name, Identity: "a"})
+		var fence leader.Fence
+		err = e.Run(t.Context(), func(ctx context.Context) error {
+			fence, _ = leader.FenceOf(ctx)
+			if mine, leads := e.Fence(); !leads || fence != mine || fence.Holder != "a" || fence.Name != leaseKey.Name || fence.UID == "" {
+				t.Errorf("the context carries %+v", fence)
+			}
+			time.Sleep(time.Minute) // of renewals
+			if _, err := maps.Get(ctx, client.Key{Name: "absent"}); !client.IsNotFound(err) {
+				t.Error(err)
+			}
+			_, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "mine"}})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fenced := 0
+		for _, saw := range n.saw {
+			switch saw {
+			case "POST " + fence.String():
+				fenced++
+			case "GET", "POST", "PUT": // of the elector, and the read
+			default:
+				t.Errorf("%s was sent", saw)
+			}
+		}
+		if fenced != 1 || len(n.saw) < 10 {
+			t.Errorf("%q were sent", n.saw)
+		}
+	})
+}
+
+func TestTransportSendsTheFence(t *testing.T) {
+	fence := leader.Fence{Namespace: "ns", Name: "l", UID: "u", Transitions: 3, Holder: "a"}
+	for method, want := range map[string]string{"GET": "GET", "POST": "POST ns/l/u/3/a", "PUT": "PUT ns/l/u/3/a", "PATCH": "PATCH ns/l/u/3/a", "DELETE": "DELETE ns/l/u/3/a"} {
+		n := &notes{next: roundTrip(func(*http.Request) (*http.Response, error) { return nil, errors.New("no server") })}
+		for ctx, want := range map[context.Context]string{fence.Context(t.Context()): want, t.Context(): method} {
+			n.saw = nil
+			q, err := http.NewRequestWithContext(ctx, method, "http://nowhere.invalid", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resp, err := leader.Transport(n).RoundTrip(q); err == nil {
+				_ = resp.Body.Close()
+			}
+			if len(n.saw) != 1 || n.saw[0] != want {
+				t.Errorf("%q was sent, not %s", n.saw, want)
+			}
+			if q.Header.Get(leader.FenceHeader) != "" {
+				t.Error("the caller's request was changed")
+			}
+		}
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(q *http.Request) (*http.Response, error) { return f(q) }
+
+// late is a store that can hold writes under a fence between the server's check and
+// their commit.
+type late struct {
+	storage.Store
+	hold atomic.Pointer[chan struct{}]
+}
+
+func (s *late) Commit(ctx context.Context, w storage.Write) (storage.Result, error) {
+	if hold := s.hold.Load(); w.Guard != nil && hold != nil {
+		<-*hold
+	}
+	return s.Store.Commit(ctx, w)
 }
 
 func TestALateWriteOfADeposedLeaderIsRefused(t *testing.T) {
+	store := &late{}
 	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
 		r := newRace(t, c)
-		g := &guard{leases: r.direct}
-		conn, err := connect(c.Server, func(rt http.RoundTripper) http.RoundTripper {
-			g.next = rt
-			return leader.Transport(g)
-		})
+		conn, err := connect(c.Server, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,27 +205,23 @@ func TestALateWriteOfADeposedLeaderIsRefused(t *testing.T) {
 			return err
 		}
 		e, way := elect(t, c, leader.Options{Identity: "a"})
-		late := make(chan error)
 		err = e.Run(t.Context(), func(ctx context.Context) error {
-			f, ok := leader.FenceOf(ctx)
-			if mine, leads := e.Fence(); !ok || !leads || f != mine || f.Holder != "a" || f.Name != leaseKey.Name || f.UID == "" {
-				t.Errorf("the context carries %v, %+v", ok, f)
-			}
 			if err := write(ctx, "in-time"); err != nil {
 				t.Errorf("the leader may not write: %v", err)
 			}
-			hold := make(chan struct{})
-			g.set(hold)
+			hold, late := make(chan struct{}), make(chan error)
+			store.hold.Store(&hold)
 			go func() { late <- write(ctx, "late") }()
+			synctest.Wait() // the server has found the fence to hold
 			way.set(hangs)
 			b := r.enter(entry{name: "b"})
 			r.mustLead("b", time.Minute)
-			if _, leads := e.Fence(); leads {
-				t.Error("it leads")
-			}
 			close(hold)
-			if err := <-late; !leader.IsFenced(err) {
+			if err := <-late; !leader.IsFenced(err) || !strings.Contains(err.Error(), `held by "b"`) {
 				t.Errorf("the late write returned %v", err)
+			}
+			if err := write(ctx, "later"); !leader.IsFenced(err) {
+				t.Errorf("a write after it returned %v", err)
 			}
 			r.end(b)
 			return ctx.Err()
@@ -177,16 +229,40 @@ func TestALateWriteOfADeposedLeaderIsRefused(t *testing.T) {
 		if !errors.Is(err, leader.ErrLost) {
 			t.Error(err)
 		}
-		if _, err := maps.Get(t.Context(), client.Key{Name: "late"}); !client.IsNotFound(err) {
-			t.Errorf("it was written: %v", err)
+		for _, name := range []string{"late", "later"} {
+			if _, err := maps.Get(t.Context(), client.Key{Name: name}); !client.IsNotFound(err) {
+				t.Errorf("%s was written: %v", name, err)
+			}
 		}
 		if err := write(t.Context(), "not-a-leaders"); err != nil {
 			t.Errorf("a write without a fence returned %v", err)
 		}
-		for _, saw := range g.saw {
-			if read := strings.HasPrefix(saw, "GET"); read && saw != "GET " {
-				t.Errorf("a read carried a fence: %s", saw)
+	}, evenkeeltest.Store(func(of storage.Store) storage.Store {
+		store.Store = of
+		return store
+	}))
+}
+
+// A leader that renews its lease all the time writes all the time.
+func TestRenewalsDoNotStopTheWrites(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *evenkeeltest.Env) {
+		conn, err := connect(c.Server, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		maps := client.Of[*corev1.ConfigMap](conn).In("default")
+		e, _ := elect(t, c, leader.Options{RetryPeriod: time.Millisecond})
+		err = e.Run(t.Context(), func(ctx context.Context) error {
+			for i := range 500 {
+				if _, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("m-", i)}}); err != nil {
+					return err
+				}
+				time.Sleep(time.Duration(i%7) * time.Millisecond / 2)
 			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
 		}
 	})
 }

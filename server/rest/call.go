@@ -89,6 +89,9 @@ func (c *call) serve() error {
 		return err
 	}
 	defer cancel()
+	if err := c.readFence(); err != nil {
+		return err
+	}
 	if c.target.subresource != "" {
 		return c.serveSubresource()
 	}

@@ -28,7 +28,7 @@ func (a *API) commit(ctx context.Context, r *resource, obj runtime.Object, at st
 		return nil, err
 	}
 	key := watch.Key(r.storage, m.GetNamespace(), m.GetName())
-	result, err := a.store.Commit(ctx, storage.Replace(key, value, at))
+	result, err := a.write(ctx, storage.Replace(key, value, at))
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (a *API) commit(ctx context.Context, r *resource, obj runtime.Object, at st
 // remove deletes what is stored at a revision.
 func (a *API) remove(ctx context.Context, r *resource, o *watch.Object) (storage.Revision, error) {
 	key := watch.Key(r.storage, o.Namespace, o.Name)
-	result, err := a.store.Commit(ctx, storage.Delete(key, o.Revision))
+	result, err := a.write(ctx, storage.Delete(key, o.Revision))
 	if err != nil {
 		return 0, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -81,7 +82,7 @@ func (c *call) allocate(obj, old runtime.Object, dryRun bool) (release func(), e
 	}
 	if err != nil {
 		release()
-		return nil, err
+		return nil, cmp.Or(p.lost, err)
 	}
 	return release, nil
 }
@@ -127,6 +128,8 @@ type servicePool struct {
 	*call
 	svc    *corev1.Service
 	dryRun bool
+	// lost says that the request's fence is.
+	lost error
 }
 
 func (p *servicePool) takeIP(want string) (string, error) {
@@ -201,8 +204,16 @@ func (p *servicePool) claimIP(addr netip.Addr) error {
 	}
 	claim.SetGroupVersionKind(r.gvk)
 	_, err := p.api.commit(p.ctx(), r, claim, 0)
+	return p.outcome(err, kinds.ErrServiceIPTaken)
+}
+
+// outcome is what became of a claim: taken if somebody else has it.
+func (p *servicePool) outcome(err, taken error) error {
+	if apierrors.HasStatusCause(err, causeFenceLost) {
+		p.lost = err
+	}
 	if errors.Is(err, storage.ErrConflict) {
-		return kinds.ErrServiceIPTaken
+		return taken
 	}
 	return err
 }
@@ -244,12 +255,9 @@ func (p *servicePool) claimPort(port int32) error {
 	if err != nil {
 		return err
 	}
-	result, err := p.api.store.Commit(p.ctx(), storage.Create(watch.Key(portClaims, "", name), value))
-	if errors.Is(err, storage.ErrConflict) {
-		return kinds.ErrServicePortTaken
-	}
+	result, err := p.api.write(p.ctx(), storage.Create(watch.Key(portClaims, "", name), value))
 	if err != nil {
-		return err
+		return p.outcome(err, kinds.ErrServicePortTaken)
 	}
 	return p.api.hub.Wait(p.ctx(), result.Revision)
 }
