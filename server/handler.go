@@ -57,7 +57,7 @@ func (s *Server) handler(watches context.Context) http.Handler {
 func (s *Server) routes() http.HandlerFunc {
 	exact := map[string]http.Handler{
 		"/version": http.HandlerFunc(s.serveVersion), "/version/": http.HandlerFunc(s.serveVersion),
-		"/metrics": s.meters.handler(),
+		"/metrics": s.meters.handler(), rest.WritesPath: http.HandlerFunc(s.api.ServeWrites),
 	}
 	for path, body := range s.config.Documents {
 		exact[path] = document(path, body)

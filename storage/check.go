@@ -13,8 +13,6 @@ func (w Write) Check() error {
 		return fmt.Errorf("guard of %d bytes, at most %d are allowed: %w", len(w.Guard.Key), MaxKeyBytes, ErrTooLarge)
 	case w.Delete && w.At == 0:
 		return fmt.Errorf("delete of %q without the revision it stands at: %w", w.Key, ErrInvalid)
-	case w.Delete && len(w.Value) > 0:
-		return fmt.Errorf("delete of %q with a value: %w", w.Key, ErrInvalid)
 	}
 	return nil
 }

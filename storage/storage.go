@@ -41,7 +41,8 @@ func (e Entry) Exists() bool { return e.Revision != 0 }
 // Write is a conditional write of one key. Make one with [Create], [Replace]
 // or [Delete].
 type Write struct {
-	Key    Key
+	Key Key
+	// Value of a deletion is a note for those who watch. Not every engine keeps it.
 	Value  []byte
 	Delete bool
 	// At is the revision that the key must stand at; zero wants it absent.
@@ -105,7 +106,8 @@ type Page struct {
 type Event struct {
 	Key      Key
 	Revision Revision
-	// Deleted says that the write removed the key; Value is then nil.
+	// Deleted says that the write removed the key; Value is then nil, or the note
+	// that the deletion was given.
 	Deleted bool
 	Value   []byte
 	// Previous is what the write replaced or removed.

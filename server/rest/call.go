@@ -89,7 +89,7 @@ func (c *call) serve() error {
 		return err
 	}
 	defer cancel()
-	if err := c.readFence(); err != nil {
+	if err := c.readWriter(); err != nil {
 		return err
 	}
 	if c.target.subresource != "" {

@@ -27,6 +27,9 @@ func (a *API) commit(ctx context.Context, r *resource, obj runtime.Object, at st
 	if err != nil {
 		return nil, err
 	}
+	if note := writerOf(ctx).note; note != nil {
+		value = watch.WithNote(value, note)
+	}
 	key := watch.Key(r.storage, m.GetNamespace(), m.GetName())
 	result, err := a.write(ctx, storage.Replace(key, value, at))
 	if err != nil {
@@ -45,7 +48,9 @@ func (a *API) commit(ctx context.Context, r *resource, obj runtime.Object, at st
 // remove deletes what is stored at a revision.
 func (a *API) remove(ctx context.Context, r *resource, o *watch.Object) (storage.Revision, error) {
 	key := watch.Key(r.storage, o.Namespace, o.Name)
-	result, err := a.write(ctx, storage.Delete(key, o.Revision))
+	w := storage.Delete(key, o.Revision)
+	w.Value = writerOf(ctx).note
+	result, err := a.write(ctx, w)
 	if err != nil {
 		return 0, err
 	}

@@ -60,36 +60,15 @@ func (f fence) holds(l *coordinationv1.Lease) bool {
 	return l.UID == f.uid && ptr.Deref(l.Spec.HolderIdentity, "") == f.holder && ptr.Deref(l.Spec.LeaseTransitions, 0) == f.transitions
 }
 
-type fenceKey struct{}
-
-// readFence has the request's writes carry its fence, if it has one, and refuses
-// what is too late already.
-func (c *call) readFence() error {
-	values := c.r.Header[fenceHeader]
-	if len(values) == 0 || c.r.Method == http.MethodGet || c.r.Method == http.MethodHead {
-		return nil
-	}
-	f, err := parseFence(values[0])
-	if err == nil && len(values) > 1 {
-		err = errors.New("there are several")
-	}
-	if err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("the header %s cannot be read: %v", fenceHeader, err))
-	}
-	c.r = c.r.WithContext(context.WithValue(c.ctx(), fenceKey{}, f))
-	_, err = c.api.guard(c.ctx(), f)
-	return err
-}
-
 // write commits a write, under the fence that the context carries.
 func (a *API) write(ctx context.Context, w storage.Write) (storage.Result, error) {
-	f, fenced := ctx.Value(fenceKey{}).(fence)
-	if !fenced {
+	by := writerOf(ctx)
+	if by.fence == nil {
 		return a.store.Commit(ctx, w)
 	}
 	for {
 		var err error
-		if w.Guard, err = a.guard(ctx, f); err != nil {
+		if w.Guard, err = a.guard(ctx, *by.fence); err != nil {
 			return storage.Result{}, err
 		}
 		result, err := a.store.Commit(ctx, w)

@@ -40,8 +40,12 @@ type Object struct {
 	derived sync.Map // of what [Object.Derive] was asked for
 }
 
-// The stored form is one byte for the format, the length of head, head, tail.
-const storedFormat = 1
+// The stored form is one byte for the format, the length of head, head, tail. One
+// with a note is another byte, the length of the note, the note, the stored form.
+const (
+	storedFormat = 1
+	notedFormat  = 2
+)
 
 // Placeholder is the resourceVersion to encode an object with for [Stored]. It
 // is random, so that nobody can put a second one into an object.
@@ -64,13 +68,42 @@ func Stored(json []byte) ([]byte, error) {
 	return append(out, json[split+len(Placeholder):]...), nil
 }
 
+// WithNote returns a stored form that has a note with it. It is no part of the
+// object: [NoteOf] alone sees it.
+func WithNote(stored, note []byte) []byte {
+	out := make([]byte, 0, 1+binary.MaxVarintLen64+len(note)+len(stored))
+	out = append(out, notedFormat)
+	out = binary.AppendUvarint(out, uint64(len(note)))
+	out = append(out, note...)
+	return append(out, stored...)
+}
+
+// NoteOf returns the note of a stored value, nil if it has none.
+func NoteOf(value []byte) []byte {
+	note, _ := splitNote(value)
+	return note
+}
+
+// splitNote takes the note off a stored value; rest is nil if it is malformed.
+func splitNote(value []byte) (note, rest []byte) {
+	if len(value) == 0 || value[0] != notedFormat {
+		return nil, value
+	}
+	size, n := binary.Uvarint(value[1:])
+	body := value[1+max(n, 0):]
+	if n <= 0 || size > uint64(len(body)) {
+		return nil, nil
+	}
+	return body[:size:size], body[size:]
+}
+
 // NewObject returns the object of a stored value.
 func NewObject(key storage.Key, value []byte, rev storage.Revision) (*Object, error) {
 	_, namespace, name, ok := splitKey(key)
 	if !ok {
 		return nil, fmt.Errorf("%q is no object's key: %w", key, storage.ErrCorrupt)
 	}
-	if len(value) == 0 || value[0] != storedFormat {
+	if _, value = splitNote(value); len(value) == 0 || value[0] != storedFormat {
 		return nil, fmt.Errorf("%q is not stored in a form that this version reads: %w", key, storage.ErrCorrupt)
 	}
 	split, n := binary.Uvarint(value[1:])

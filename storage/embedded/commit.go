@@ -59,6 +59,9 @@ func (s *Store) commit(ctx context.Context, w storage.Write) (storage.Result, er
 		return storage.Result{}, err
 	}
 	w.Value = bytes.Clone(w.Value)
+	if w.Delete && len(w.Value) == 0 {
+		w.Value = nil
+	}
 	req := &request{write: w, done: make(chan struct{})}
 	select {
 	case s.requests <- req:

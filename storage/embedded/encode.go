@@ -88,17 +88,19 @@ func prefixEnd(prefix []byte) []byte {
 	}
 }
 
-// A version is its value behind one byte that tells a value from a tombstone.
+// A version is its value behind one byte that tells a value from a tombstone, whose
+// value is the note of the deletion.
 const (
 	valueMark     = 0
 	tombstoneMark = 1
 )
 
 func appendValue(dst []byte, w storage.Write) []byte {
+	mark := byte(valueMark)
 	if w.Delete {
-		return append(dst, tombstoneMark)
+		mark = tombstoneMark
 	}
-	return append(append(dst, valueMark), w.Value...)
+	return append(append(dst, mark), w.Value...)
 }
 
 func splitValue(raw []byte) (value []byte, tombstone bool, err error) {

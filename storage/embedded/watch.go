@@ -233,19 +233,21 @@ func (r *logReader) read(log *pebble.Iterator) error {
 func (r *logReader) event(rec logRecord, rev storage.Revision) (storage.Event, error) {
 	e := storage.Event{Key: rec.key, Revision: rev, Deleted: rec.deleted}
 	var err error
-	if !rec.deleted {
-		if e.Value, err = r.version(rec.key, rev); err != nil {
-			return e, err
-		}
+	if e.Value, err = r.version(rec.key, rev, rec.deleted); err != nil {
+		return e, err
+	}
+	if rec.deleted && len(e.Value) == 0 {
+		e.Value = nil
 	}
 	if rec.prev != 0 {
 		e.Previous = storage.Entry{Key: rec.key, Revision: rec.prev}
-		e.Previous.Value, err = r.version(rec.key, rec.prev)
+		e.Previous.Value, err = r.version(rec.key, rec.prev, false)
 	}
 	return e, err
 }
 
-func (r *logReader) version(key storage.Key, rev storage.Revision) ([]byte, error) {
+// version reads the value of a version, or the note of a deletion.
+func (r *logReader) version(key storage.Key, rev storage.Revision, deleted bool) ([]byte, error) {
 	raw, closer, err := r.snap.Get(appendVersion(nil, key, rev))
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, fmt.Errorf("revision %d is missing: %w", rev, storage.ErrCorrupt)
@@ -255,8 +257,8 @@ func (r *logReader) version(key storage.Key, rev storage.Revision) ([]byte, erro
 	}
 	defer func() { _ = closer.Close() }()
 	value, tombstone, err := splitValue(raw)
-	if err != nil || tombstone {
-		return nil, fmt.Errorf("a value was expected at revision %d: %w", rev, storage.ErrCorrupt)
+	if err != nil || tombstone != deleted {
+		return nil, fmt.Errorf("something else was expected at revision %d: %w", rev, storage.ErrCorrupt)
 	}
 	return append(make([]byte, 0, len(value)), value...), nil
 }

@@ -19,6 +19,7 @@ var commitBehaviours = behaviours{
 	"of those who race to replace a key one wins":       raceToReplace,
 	"of those who race to delete a key one wins":        raceToDelete,
 	"a deleted key can be created again and again":      createAgain,
+	"a deletion may have a note":                        deletionNote,
 	"writers of one key replace what the last one left": oneKeyManyWriters,
 }
 
@@ -164,7 +165,6 @@ func refusedWrites(ctx context.Context, s *subject) {
 		"delete of what is absent":    {storage.Delete("b", a), storage.ErrConflict},
 		"delete at another place":     {storage.Delete("a", a+1), storage.ErrConflict},
 		"delete from nowhere":         {storage.Delete("a", 0), storage.ErrInvalid},
-		"delete with a value":         {storage.Write{Key: "a", Delete: true, At: a, Value: []byte("x")}, storage.ErrInvalid},
 		"key longer than allowed":     {storage.Create(longKey(storage.MaxKeyBytes+1), nil), storage.ErrTooLarge},
 		"value longer than allowed":   {storage.Create("b", make([]byte, storage.MaxValueBytes+1)), storage.ErrTooLarge},
 		"replace by a value too long": {storage.Replace("a", make([]byte, storage.MaxValueBytes+1), a), storage.ErrTooLarge},
@@ -287,6 +287,38 @@ func (s *subject) oneWinner(key storage.Key, won []bool) {
 	}
 	if winners != 1 {
 		s.t.Errorf("%d of %d won %q, want one", winners, len(won), key)
+	}
+}
+
+// deletionNote deletes with a note, which the engine may keep: watchers see it or
+// nothing, and nobody else does.
+func deletionNote(ctx context.Context, s *subject) {
+	start := s.head(ctx)
+	at := s.create(ctx, "a", "1")
+	result, err := s.store.Commit(ctx, storage.Write{Key: "a", Delete: true, At: at, Value: []byte("note")})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_, err = s.store.Get(ctx, "a")
+	s.wantErr("Get after delete", err, storage.ErrNotFound)
+	s.same("what stands after", []storage.Entry(nil), s.scan(ctx, storage.Range{}).Entries)
+	again := s.create(ctx, "a", "2")
+	w := s.store.Watch("", start)
+	defer w.Close()
+	for seen := start; seen < again; {
+		batch, err := w.Next(ctx)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, e := range batch.Events {
+			if e.Deleted != (e.Revision == result.Revision) {
+				s.t.Errorf("event %d: deleted is %v", e.Revision, e.Deleted)
+			}
+			if e.Deleted && e.Value != nil && string(e.Value) != "note" {
+				s.t.Errorf("the deletion's note is %q", e.Value)
+			}
+		}
+		seen = batch.Through
 	}
 }
 
