@@ -19,18 +19,20 @@ const (
 
 // Cause is one reason for which a key was added.
 type Cause struct {
-	Reason Reason
+	Reason Reason `json:"reason"`
 	// Kind and Object name the object that changed.
-	Kind, Object string
+	Kind   string `json:"kind,omitempty"`
+	Object string `json:"object,omitempty"`
 	// Old and New are its revisions before and after. Without Old it was
 	// created, without New it is gone.
-	Old, New string
+	Old string `json:"old,omitempty"`
+	New string `json:"new,omitempty"`
 	// Writer is who changed it.
-	Writer string
+	Writer string `json:"writer,omitempty"`
 	// Note is for what no other field says, such as the error of a failed run.
-	Note string
+	Note string `json:"note,omitempty"`
 	// Count is how many causes were merged into this one; zero means one.
-	Count int
+	Count int `json:"count,omitempty"`
 }
 
 // String is the cause as a line of a log has it.
