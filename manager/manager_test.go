@@ -156,7 +156,7 @@ func TestAManagerRunsControllersAndTellsOfIt(t *testing.T) {
 		t.Errorf("a check that is not there: %d", code)
 	}
 	testMetrics(t, m)
-	testDump(t, m, made)
+	testChain(t, env, testDump(t, m, made))
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
@@ -186,7 +186,33 @@ func testMetrics(t *testing.T, m *manager.Manager) {
 	}
 }
 
-func testDump(t *testing.T, m *manager.Manager, made *corev1.ConfigMap) {
+// testChain goes from a revision to the reconcile that wrote it: the server knows.
+func testChain(t *testing.T, env *evenkeeltest.Env, r controller.Reconcile) {
+	body, err := env.Conn().Get(t.Context(), "/debug/evenkeel/writes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told struct {
+		Writes []struct {
+			Revision                  int64
+			Resource, Name, Reconcile string
+		}
+	}
+	if err := json.Unmarshal(body, &told); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range told.Writes {
+		if strconv.FormatInt(w.Revision, 10) == r.Writes[0].Revision {
+			if w.Resource != "secrets" || w.Name != "a" || w.Reconcile != r.ID {
+				t.Errorf("%+v was written by %s", w, r.ID)
+			}
+			return
+		}
+	}
+	t.Errorf("the server does not know of %s: %s", r.Writes[0].Revision, body)
+}
+
+func testDump(t *testing.T, m *manager.Manager, made *corev1.ConfigMap) controller.Reconcile {
 	_, body := ask(t, m, "/debug/evenkeel")
 	var d manager.Dump
 	if err := json.Unmarshal([]byte(body), &d); err != nil {
@@ -200,10 +226,11 @@ func testDump(t *testing.T, m *manager.Manager, made *corev1.ConfigMap) {
 			if c := r.Causes[0]; c.Kind != "ConfigMap" || c.New != made.ResourceVersion || r.Writes[0].Kind != "secrets" || r.Writes[0].Verb != "create" || r.Writes[0].Revision == "" {
 				t.Errorf("%+v", r)
 			}
-			return
+			return r
 		}
 	}
-	t.Errorf("the reconcile is not shown: %s", body)
+	t.Fatalf("the reconcile is not shown: %s", body)
+	return controller.Reconcile{}
 }
 
 func TestReadinessNamesWhatIsMissing(t *testing.T) {
