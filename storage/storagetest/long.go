@@ -115,7 +115,8 @@ func longCompaction(ctx context.Context, s *subject) {
 func (s *subject) compactWatched(ctx context.Context, h history, start, at storage.Revision) {
 	s.t.Helper()
 	var seen sightings
-	over, reading := make(chan struct{}), make(chan struct{}, 1)
+	const readsBefore = 10 // of each reader, before it is compacted
+	over, reading := make(chan struct{}), make(chan struct{}, 2)
 	crew, ctx := s.crew(ctx)
 	for i := range 2 {
 		crew.start(func() error {
@@ -128,9 +129,8 @@ func (s *subject) compactWatched(ctx context.Context, h history, start, at stora
 				} else if !errors.Is(err, storage.ErrCompacted) {
 					return fmt.Errorf("scan %+v: %w", r, err)
 				}
-				select {
-				case reading <- struct{}{}:
-				default:
+				if n == readsBefore {
+					reading <- struct{}{}
 				}
 			}
 			return nil
@@ -138,7 +138,7 @@ func (s *subject) compactWatched(ctx context.Context, h history, start, at stora
 	}
 	crew.start(func() error {
 		defer close(over)
-		for range 20 { // reads have begun
+		for range 2 {
 			select {
 			case <-reading:
 			case <-ctx.Done():
