@@ -3,6 +3,7 @@ package rest
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -95,8 +96,27 @@ func (c *call) makeApply(ch *change, body []byte, force bool) {
 		if err != nil {
 			return err
 		}
+		if err := c.appliedAnew(accessor(obj)); err != nil {
+			return err
+		}
 		return c.createObject(obj, in)
 	}
+}
+
+// appliedAnew readies what an apply says of an object that does not exist: it cannot
+// be one of a certain UID, and a revision says nothing.
+func (c *call) appliedAnew(m metav1.Object) error {
+	if uid := m.GetUID(); uid != "" {
+		return apierrors.NewConflict(c.res.groupResource(), c.target.name,
+			fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
+	}
+	if rv := m.GetResourceVersion(); rv != "" {
+		if _, err := strconv.ParseUint(rv, 10, 64); err != nil {
+			return err
+		}
+	}
+	m.SetResourceVersion("")
+	return nil
 }
 
 // patched returns what a patch makes of an object.
