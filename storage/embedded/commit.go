@@ -144,7 +144,7 @@ func (s *Store) tryGroup(group []*request) (err error) {
 		return err
 	}
 	defer v.close()
-	d := decider{view: v, next: v.at, total: s.total, batch: s.db.NewBatch()}
+	d := decider{view: v, tail: s.tail, next: v.at, total: s.total, batch: s.db.NewBatch()}
 	defer func() { _ = d.batch.Close() }()
 	for _, req := range group {
 		if req.result, req.err = d.decide(req.write); d.err != nil {
@@ -194,6 +194,7 @@ func (s *Store) apply(batch *pebble.Batch, mode *pebble.WriteOptions) (err error
 // decider turns a group's writes into one batch. Each write sees those before it.
 type decider struct {
 	view   *view
+	tail   *tail
 	batch  *pebble.Batch
 	next   storage.Revision
 	total  uint64
@@ -260,11 +261,10 @@ func (d *decider) set(key, value []byte) {
 // current returns the key's entry as the group has left it so far.
 func (d *decider) current(key storage.Key) storage.Entry {
 	if i, ok := d.newest[key]; ok {
-		e := d.events[i]
-		if e.Deleted {
-			return storage.Entry{}
-		}
-		return storage.Entry{Key: key, Value: e.Value, Revision: e.Revision}
+		return entryAfter(d.events[i])
+	}
+	if entry, ok := d.tail.current(key); ok {
+		return entry
 	}
 	entry, err := d.view.get(key)
 	if err != nil {

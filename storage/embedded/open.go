@@ -107,6 +107,7 @@ func (s *Store) pebbleOptions(existed bool) *pebble.Options {
 		CacheSize:    24 << 20,
 		MemTableSize: 4 << 20,
 	}
+	opts.Experimental.SpanPolicyFunc = inPlace
 	for i := range opts.Levels {
 		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
@@ -116,6 +117,12 @@ func (s *Store) pebbleOptions(existed bool) *pebble.Options {
 		},
 	}
 	return opts
+}
+
+// inPlace has old versions lie beside the newest. Pebble would write them into blocks
+// of their own, each in a buffer of eight times its size until the table is complete.
+func inPlace([]byte) (pebble.SpanPolicy, []byte, error) {
+	return pebble.SpanPolicy{DisableValueSeparationBySuffix: true}, nil, nil
 }
 
 // readState finds the head and the compacted revision and checks them.

@@ -21,12 +21,14 @@ type tail struct {
 	// events end at rev and are dense. Elements are never changed in place, so
 	// that readers may keep parts of the slice.
 	events []storage.Event
+	// newest maps the keys of events to the revisions of their last ones.
+	newest map[storage.Key]storage.Revision
 	// moved is closed and replaced when the head moves.
 	moved chan struct{}
 }
 
 func newTail(head storage.Revision) *tail {
-	return &tail{rev: head, moved: make(chan struct{})}
+	return &tail{rev: head, newest: map[storage.Key]storage.Revision{}, moved: make(chan struct{})}
 }
 
 func (t *tail) head() storage.Revision {
@@ -42,10 +44,15 @@ func (t *tail) publish(events []storage.Event) {
 	t.events = append(t.events, events...)
 	for _, e := range events {
 		t.size += footprint(e)
+		t.newest[e.Key] = e.Revision
 	}
 	drop := 0
 	for len(t.events)-drop > tailEvents || t.size > tailBytes {
-		t.size -= footprint(t.events[drop])
+		e := t.events[drop]
+		t.size -= footprint(e)
+		if t.newest[e.Key] == e.Revision {
+			delete(t.newest, e.Key)
+		}
 		drop++
 	}
 	t.events = t.events[drop:]
@@ -69,6 +76,26 @@ func (t *tail) after(rev storage.Revision) (head storage.Revision, events []stor
 	}
 	n := len(t.events)
 	return t.rev, t.events[n-int(missing) : n : n], true, t.moved
+}
+
+// current returns the key's entry at the head, the zero one if it does not exist.
+// ok is false if its last event has left the tail.
+func (t *tail) current(key storage.Key) (entry storage.Entry, ok bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	rev, ok := t.newest[key]
+	if !ok {
+		return storage.Entry{}, false
+	}
+	return entryAfter(t.events[len(t.events)-1-int(t.rev-rev)]), true
+}
+
+// entryAfter is what an event has left of its key.
+func entryAfter(e storage.Event) storage.Entry {
+	if e.Deleted {
+		return storage.Entry{}
+	}
+	return storage.Entry{Key: e.Key, Value: e.Value, Revision: e.Revision}
 }
 
 func footprint(e storage.Event) int {
