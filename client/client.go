@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Client reads and writes the objects of one kind. Make one with [Of] or [New];
@@ -35,6 +36,13 @@ func (c *Client[T]) In(namespace string) *Client[T] {
 
 // Conn returns the connection, which makes clients of other kinds.
 func (c *Client[T]) Conn() *Conn { return c.conn }
+
+// Kind returns the kind of the client's objects; it is empty for a client that knows
+// no more than a resource.
+func (c *Client[T]) Kind() schema.GroupVersionKind { return c.target.kind }
+
+// Form returns what Go type the client's objects have.
+func (c *Client[T]) Form() Form { return c.target.form }
 
 // Live returns a client that reads from the server even if c reads from a cache.
 // What it writes is not told to the cache.

@@ -102,24 +102,10 @@ func layerOver[T client.Object](l *layer, in *informer.Informer[T]) *informer.La
 	return made
 }
 
-// probe is a source that finds out what kind a client is for.
-type probe struct {
-	conn *client.Conn
-	id   layerID
-}
-
-func (p *probe) Conn() *client.Conn { return p.conn }
-
-func (p *probe) Layer(kind schema.GroupVersionKind, form client.Form) client.Layer {
-	p.id = layerID{kind, form}
-	return nil
-}
-
 // kindOf returns the kind of T's objects, which is empty if nothing tells it.
 func kindOf[T client.Object](conn *client.Conn, opts []client.KindOption) layerID {
-	p := &probe{conn: conn}
-	client.Of[T](p, opts...)
-	return p.id
+	c := client.Of[T](conn, opts...)
+	return layerID{c.Kind(), c.Form()}
 }
 
 // WaitFor waits until the cache of a kind has seen what was written at a revision,

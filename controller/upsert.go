@@ -201,7 +201,8 @@ func mergeDiff(was, is map[string]any) map[string]any {
 // Apply has owner control an object, and applies it: the object becomes what obj
 // says, fields of other managers stay, and what this manager no longer says goes. It
 // takes fields over from managers that have them too. If the object exists and has
-// another controller, the error is [ErrOwned], and nothing is written.
+// another controller, the error is [ErrOwned], and nothing is written; one that has
+// none is taken over.
 //
 // Where Go's zero values say too much, use apply configurations: see
 // [client.ApplyPatch].
@@ -209,8 +210,7 @@ func Apply[T client.Object](ctx context.Context, c *client.Client[T], owner clie
 	key := client.KeyOf(obj)
 	there, err := c.Get(ctx, key)
 	switch {
-	case err == nil && !Controls(owner, there):
-		// Another's object, or nobody's: that is not to be taken over silently.
+	case err == nil && !Controls(owner, there): // another's, or nobody's, which can be had
 		if err := SetController(c.Conn(), owner, there.DeepCopyObject().(T)); err != nil {
 			return there, fmt.Errorf("apply %s: %w", key, err)
 		}

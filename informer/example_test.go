@@ -185,7 +185,7 @@ func ExampleSet_Status() {
 		fmt.Println(s.Kind, s.Synced, s.Objects, s.Err, s.Parts[0].Selection)
 	}
 	// Output:
-	// *v1.ConfigMap true 3 <nil> namespace example-status
+	// ConfigMap true 3 <nil> namespace example-status
 }
 
 func ExampleSet_View() {

@@ -218,8 +218,9 @@ func (s *Set) addLocked(m member, shared bool) {
 }
 
 func newShared[T client.Object](set *Set, c *config, id identity, parts []Selection, err error) *shared[T] {
+	of := clientOf[T](set.source, c)
 	m := &shared[T]{
-		set: set, id: id, config: c, about: aboutOf[T](c), client: clientOf[T](set.source, c),
+		set: set, id: id, config: c, about: aboutOf(of, c), client: of,
 		whole: make(chan struct{}), handlers: map[*handler[T]]struct{}{}, err: err,
 	}
 	opts, optsErr := storeOptions[T](c)
@@ -247,13 +248,13 @@ func newShared[T client.Object](set *Set, c *config, id identity, parts []Select
 	return m
 }
 
-// aboutOf names what an informer watches.
-func aboutOf[T client.Object](c *config) string {
+// aboutOf names what an informer watches, such as Deployment.apps.
+func aboutOf[T client.Object](of *client.Client[T], c *config) string {
 	switch {
-	case !c.kind.Empty():
-		return c.kind.String()
+	case !of.Kind().Empty():
+		return of.Kind().GroupKind().String()
 	case c.resource.Resource != "":
-		return c.resource.String()
+		return c.resource.GroupResource().String()
 	}
 	return reflect.TypeFor[T]().String()
 }

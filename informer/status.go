@@ -9,7 +9,7 @@ import (
 
 // Status says how an informer is.
 type Status struct {
-	// Kind is what it watches: a kind, a resource or a Go type.
+	// Kind is what it watches, such as Deployment.apps.
 	Kind string
 	// Synced says that it has had the whole state once.
 	Synced bool

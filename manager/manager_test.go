@@ -175,7 +175,7 @@ func testMetrics(t *testing.T, m *manager.Manager) {
 		`controller_runtime_reconcile_errors_total{controller="copier"} 0`, `controller_runtime_reconcile_time_seconds_bucket{controller="copier",le="0.005"}`,
 		`controller_runtime_reconcile_panics_total{controller="copier"} 0`, `controller_runtime_max_concurrent_reconciles{controller="copier"} 1`,
 		`controller_runtime_active_workers{controller="copier"} 0`, `rest_client_requests_total{code="201",`, "rest_client_request_duration_seconds_bucket{",
-		`evenkeel_informer_synced{kind="*v1.ConfigMap"} 1`, "evenkeel_informer_bytes{", "go_goroutines", `evenkeel_hot_loops{controller="copier"} 0`,
+		`evenkeel_informer_synced{kind="ConfigMap"} 1`, "evenkeel_informer_bytes{", "go_goroutines", `evenkeel_hot_loops{controller="copier"} 0`,
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the metrics have not %s", want)
@@ -243,7 +243,7 @@ func TestReadinessNamesWhatIsMissing(t *testing.T) {
 	run(t, m)
 	until(t, "the missing kind is named", func() bool {
 		code, body := ask(t, m, "/readyz")
-		return code == http.StatusServiceUnavailable && strings.Contains(body, "[-]informers failed: example.com/v1, Kind=Widget") &&
+		return code == http.StatusServiceUnavailable && strings.Contains(body, "[-]informers failed: Widget.example.com") &&
 			strings.Contains(body, `no matches for kind "Widget"`) && strings.Contains(body, "[-]mood failed: sulking")
 	})
 	if _, err := client.Of[*corev1.ConfigMap](m).Create(t.Context(), configMap("a", nil)); err != nil {
