@@ -6,13 +6,13 @@ import (
 	"errors"
 	"net/url"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/rest"
 
 	"github.com/even-keel/evenkeel/server/auth"
 	"github.com/even-keel/evenkeel/storage"
 	"github.com/even-keel/evenkeel/test/compat/cluster"
+	"github.com/even-keel/evenkeel/test/peer"
 )
 
 // target is an API server that informers are held to.
@@ -62,19 +62,6 @@ func evenkeel(t *testing.T) *target {
 // have not been built.
 func kubernetes(t *testing.T) *target {
 	t.Helper()
-	programs, err := findPrograms()
-	if err != nil {
-		t.Skipf("NOT HELD AGAINST kube-apiserver: %v", err)
-	}
-	dir := t.TempDir()
-	credentials, err := auth.OpenCredentials(dir, auth.CredentialOptions{Hosts: []string{"127.0.0.1"}})
-	if err == nil {
-		err = writeTokenKey(dir, credentials.SigningKey)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	return targetAt(t, startKubernetes(ctx, t, programs, dir), credentials)
+	s := peer.Start(t)
+	return targetAt(t, s.Address, s.Credentials)
 }
