@@ -1,0 +1,14 @@
+// Package manifests holds the manifests in its folder.
+package manifests
+
+import _ "embed"
+
+// Definition is the CustomResourceDefinition of CloudManager.
+//
+//go:embed crd.yaml
+var Definition []byte
+
+// Example is a CloudManager.
+//
+//go:embed example.yaml
+var Example []byte
