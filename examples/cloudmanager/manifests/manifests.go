@@ -7,8 +7,3 @@ import _ "embed"
 //
 //go:embed crd.yaml
 var Definition []byte
-
-// Example is a CloudManager.
-//
-//go:embed example.yaml
-var Example []byte

@@ -46,15 +46,17 @@ func (r *reconciler) write(ctx context.Context, cm *v1.CloudManager, w write) er
 	if err != nil {
 		return fmt.Errorf("%s: %w", w, err)
 	}
-	controller.Log(ctx).Info("written", "verb", w.verb, "object", nameOf(w.obj))
-	r.events.Record(events.Event{Regarding: cm, Related: w.obj, Type: events.Normal, Reason: past[w.verb], Action: string(w.verb), Note: nameOf(w.obj) + why[w.verb]})
+	note := nameOf(w.obj)
+	if w.why != "" {
+		note += ": " + w.why
+	}
+	controller.Log(ctx).Info(past[w.verb], "object", note)
+	r.events.Record(events.Event{Regarding: cm, Related: w.obj, Type: events.Normal, Reason: past[w.verb], Action: string(w.verb), Note: note})
 	return nil
 }
 
-var (
-	past = map[verb]string{create: "Created", update: "Updated", remove: "Deleted"}
-	why  = map[verb]string{remove: ": the specification does not name it any more"}
-)
+// past is what an event calls a write.
+var past = map[verb]string{create: "Created", update: "Updated", remove: "Deleted"}
 
 // send writes an object. An update or a deletion is of just what was seen.
 func send[T client.Object](ctx context.Context, c *client.Client[T], v verb, obj T) (err error) {

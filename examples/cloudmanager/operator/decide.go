@@ -34,6 +34,8 @@ type plan struct {
 type write struct {
 	verb verb
 	obj  client.Object
+	// why is said of a deletion.
+	why string
 }
 
 func (w write) String() string { return string(w.verb) + " " + nameOf(w.obj) }
@@ -107,7 +109,7 @@ func decide(s seen) plan {
 	p := plan{phase: v1.Running}
 	for _, name := range slices.Sorted(maps.Keys(s.objects)) {
 		if obj := s.objects[name]; !wanted[name] && controller.Controls(s.cm, obj) && obj.GetDeletionTimestamp() == nil {
-			p.writes = append(p.writes, write{remove, obj})
+			p.writes = append(p.writes, write{remove, obj, "the specification does not name it any more"})
 		}
 	}
 	p.bringUp(s, parts)
@@ -142,12 +144,14 @@ func (p part) writes(s seen) (writes []write) {
 		have := s.objects[nameOf(want)]
 		switch {
 		case have == nil:
-			writes = append(writes, write{create, want})
+			writes = append(writes, write{create, want, ""})
 		case have.GetDeletionTimestamp() != nil:
 			return writes
+		case !equality.Semantic.DeepEqual(selectorOf(have), selectorOf(want)):
+			return append(writes, write{remove, have, "it was another part"}) // and is made when it is gone
 		default:
 			if now := fitted(have, want); !equality.Semantic.DeepEqual(have, now) {
-				writes = append(writes, write{update, now})
+				writes = append(writes, write{update, now, ""})
 			}
 		}
 	}

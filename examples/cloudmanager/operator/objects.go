@@ -62,7 +62,7 @@ func labelsOf(cm *v1.CloudManager, component string, p v1.Part) map[string]strin
 
 func metaOf(cm *v1.CloudManager, name string, labels map[string]string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Namespace: cm.Namespace, Name: name, Labels: labels,
+		Namespace: cm.Namespace, Name: name, Labels: maps.Clone(labels),
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cm, cm.APIKind())},
 	}
 }
@@ -135,9 +135,20 @@ func deploymentOf(cm *v1.CloudManager, component string, p v1.Part) *appsv1.Depl
 
 func templateOf(component string, p v1.Part, labels map[string]string) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(labels)},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: component, Image: p.Image}}},
 	}
+}
+
+// selectorOf is what cannot be changed: by it, an object runs the pods of one part.
+func selectorOf(obj client.Object) *metav1.LabelSelector {
+	switch obj := obj.(type) {
+	case *appsv1.StatefulSet:
+		return obj.Spec.Selector
+	case *appsv1.Deployment:
+		return obj.Spec.Selector
+	}
+	return nil
 }
 
 // fitted is an object with what it should have, and all else as it is: servers fill
