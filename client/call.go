@@ -115,6 +115,7 @@ func (c *Conn) try(ctx context.Context, r *call, attempt int) (resp *http.Respon
 	c.begin(r)
 	got, err := c.http.Do(req)
 	if err != nil {
+		err = withoutQuery(err)
 		c.observed(ctx, r, 0, nil, err)
 		if r.method == http.MethodGet && isBroken(err) && ctx.Err() == nil {
 			wait = brokenWait(attempt)
@@ -130,6 +131,16 @@ func (c *Conn) try(ctx context.Context, r *call, attempt int) (resp *http.Respon
 	err = r.failure(got, int(wait/time.Second))
 	c.observed(ctx, r, got.StatusCode, nil, err)
 	return nil, wait, err
+}
+
+// withoutQuery leaves out of an error what nobody wants to read.
+func withoutQuery(err error) error {
+	u, ok := errors.AsType[*url.Error](err)
+	if !ok {
+		return err
+	}
+	at, _, _ := strings.Cut(u.URL, "?")
+	return &url.Error{Op: u.Op, URL: at, Err: u.Err}
 }
 
 // isBroken tells errors of a connection from those of TLS, names and addresses.

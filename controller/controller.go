@@ -180,6 +180,7 @@ func (c *Controller) Run(ctx context.Context) {
 	defer leave(registered)
 	if c.begin(ctx, registered) {
 		c.enter(Running)
+		c.log.Info("running", "workers", c.workers, "keys", q.Len())
 		c.work(ctx, q)
 	}
 }

@@ -7,8 +7,9 @@ var (
 	ErrTerminal = errors.New("terminal error")
 	// ErrOption says that the options of a controller do not fit together.
 	ErrOption = errors.New("bad option")
-	// ErrOwned says that an object has another controller already.
-	ErrOwned = errors.New("the object is controlled by another")
+	// ErrOwned says that an object is not one's own: it has another controller, or
+	// none and exists.
+	ErrOwned = errors.New("the object belongs to another")
 	// ErrOwnerScope says that an object cannot have an owner of that scope.
 	ErrOwnerScope = errors.New("the owner is of a scope that cannot own the object")
 	// ErrPanic says that a reconciler panicked.

@@ -151,6 +151,17 @@ func TestApplyWithAnOwner(t *testing.T) {
 	if _, err := controller.Apply(ctx, secrets, other, want); !errors.Is(err, controller.ErrOwned) {
 		t.Error(err)
 	}
+	must(secrets.Create(ctx, secret("by-hand")))
+	if _, err := controller.Apply(ctx, secrets, owner, secret("by-hand")); !errors.Is(err, controller.ErrOwned) || !strings.Contains(err.Error(), "is not controlled by default/owner") {
+		t.Errorf("what somebody made by hand is taken over: %v", err)
+	}
+	_, _, err := controller.CreateOrUpdate(ctx, secrets, secret("by-hand"), func(s *corev1.Secret) error { return controller.Control(secrets, owner, s) })
+	if !errors.Is(err, controller.ErrOwned) {
+		t.Error(err)
+	}
+	if _, _, err := controller.CreateOrUpdate(ctx, secrets, secret("new"), func(s *corev1.Secret) error { return controller.Control(secrets, owner, s) }); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestFinalizersHoldAnObjectUntilItIsCleanedUp(t *testing.T) {

@@ -25,6 +25,16 @@ func SetController(s client.Source, owner, obj client.Object) error {
 	return setOwner(s, owner, obj, metav1.OwnerReference{Controller: &yes, BlockOwnerDeletion: &yes})
 }
 
+// Control is [SetController] for an object that may exist: if it does and owner is
+// not its controller, the error is [ErrOwned], also if it has none. So nothing is
+// taken over that somebody made by hand. It is for the function of [CreateOrUpdate].
+func Control(s client.Source, owner, obj client.Object) error {
+	if obj.GetUID() != "" && metav1.GetControllerOfNoCopy(obj) == nil {
+		return fmt.Errorf("%s exists, and is not controlled by %s: %w", client.KeyOf(obj), client.KeyOf(owner), ErrOwned)
+	}
+	return SetController(s, owner, obj)
+}
+
 // SetOwner makes owner one of the owners of an object, as [SetController] does, but
 // not its controller.
 func SetOwner(s client.Source, owner, obj client.Object) error {

@@ -104,13 +104,21 @@ func (c *Controller) settle(ctx context.Context, q *workqueue.Queue[Key], r *run
 		r.log.Error("failed, and is not tried again", "error", err, "causes", r.Reasons())
 		return outcomeTerminal
 	}
-	level := slog.LevelError
-	if client.IsConflict(err) || ctx.Err() != nil {
-		level = slog.LevelInfo // somebody was faster, or it was told to stop
-	}
-	r.log.Log(ctx, level, "failed", "error", err, "retries", r.Retries, "causes", r.Reasons())
+	r.log.Log(ctx, level(ctx, err, r.Retries), "failed", "error", err, "retries", r.Retries, "causes", r.Reasons())
 	c.again(q, r, Cause{Reason: workqueue.Retry, Note: err.Error()}, err)
 	return outcomeError
+}
+
+// level says how bad a failure is: of many in a row the first ones are told, and
+// then ever fewer.
+func level(ctx context.Context, err error, retries int) slog.Level {
+	switch {
+	case client.IsConflict(err), client.IsAlreadyExists(err), ctx.Err() != nil:
+		return slog.LevelInfo // somebody was faster, or it was told to stop
+	case retries&(retries-1) != 0:
+		return slog.LevelDebug
+	}
+	return slog.LevelError
 }
 
 // again queues a key with its backoff, unless it has come too often.

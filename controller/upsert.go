@@ -201,8 +201,7 @@ func mergeDiff(was, is map[string]any) map[string]any {
 // Apply has owner control an object, and applies it: the object becomes what obj
 // says, fields of other managers stay, and what this manager no longer says goes. It
 // takes fields over from managers that have them too. If the object exists and has
-// another controller, the error is [ErrOwned], and nothing is written; one that has
-// none is taken over.
+// another controller or none, the error is [ErrOwned], and nothing is written.
 //
 // Where Go's zero values say too much, use apply configurations: see
 // [client.ApplyPatch].
@@ -210,15 +209,15 @@ func Apply[T client.Object](ctx context.Context, c *client.Client[T], owner clie
 	key := client.KeyOf(obj)
 	there, err := c.Get(ctx, key)
 	switch {
-	case err == nil && !Controls(owner, there): // another's, or nobody's, which can be had
-		if err := SetController(c.Conn(), owner, there.DeepCopyObject().(T)); err != nil {
+	case err == nil:
+		if err := Control(c, owner, there.DeepCopyObject().(T)); err != nil {
 			return there, fmt.Errorf("apply %s: %w", key, err)
 		}
-	case err != nil && !client.IsNotFound(err):
+	case !client.IsNotFound(err):
 		return obj, fmt.Errorf("apply %s: %w", key, err)
 	}
 	wanted := obj.DeepCopyObject().(T)
-	if err := SetController(c.Conn(), owner, wanted); err != nil {
+	if err := SetController(c, owner, wanted); err != nil {
 		return obj, fmt.Errorf("apply %s: %w", key, err)
 	}
 	now, err := c.Apply(ctx, wanted, append([]client.WriteOption{client.Force()}, opts...)...)
