@@ -76,7 +76,7 @@ var Evenkeel = Policy{
 			Gives: "reflector, deltas, shared informer, factory"},
 		{Folder: "workqueue", Gives: "one queue: dedupe, delay, backoff, priority, fairness, causes"},
 		{Folder: "events", May: []string{"client"}, Gives: "event recorder with aggregation"},
-		{Folder: "leader", May: []string{"client"}, Gives: "election by Lease"},
+		{Folder: "leader", May: []string{"client"}, Tests: []string{"storage"}, Gives: "election by Lease"},
 		{Folder: "controller", May: []string{"client", "cache", "informer", "workqueue", "events"},
 			Gives: "reconciler, result, builder, sources, predicates, helpers"},
 		{Folder: "manager", May: []string{"client", "cache", "informer", "workqueue", "events", "leader", "controller"},
