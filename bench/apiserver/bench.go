@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"time"
 
 	"github.com/even-keel/evenkeel/bench/apiserver/figure"
+	"github.com/even-keel/evenkeel/bench/machine"
 )
 
 // The rows without load.
@@ -132,13 +132,13 @@ func (b *bench) round(ctx context.Context, s system) (err error) {
 	if err != nil {
 		return err
 	}
-	defer i.family.kill()
+	defer i.family.Kill()
 	b.add(s, rowStart, sample)
 	if err := b.settled(ctx, s, i, rowIdle); err != nil {
 		return err
 	}
 	if err := b.loads(ctx, s, i); err != nil {
-		return errors.Join(err, i.family.failed())
+		return errors.Join(err, i.family.Failed())
 	}
 	if err := b.settled(ctx, s, i, rowAfter); err != nil {
 		return err
@@ -148,10 +148,10 @@ func (b *bench) round(ctx context.Context, s system) (err error) {
 
 // settled measures memory after a while without requests.
 func (b *bench) settled(ctx context.Context, s system, i *instance, row string) error {
-	if err := sleep(ctx, b.idle); err != nil {
+	if err := machine.Sleep(ctx, b.idle); err != nil {
 		return err
 	}
-	used, err := i.family.resident()
+	used, err := i.family.Resident()
 	b.add(s, row, figure.Sample{Value: float64(used) / 1e6})
 	return err
 }
@@ -165,7 +165,7 @@ func (b *bench) loads(ctx context.Context, s system, i *instance) error {
 	defer st.clients.close()
 	following, cancel := context.WithCancel(ctx)
 	highest := make(chan int64, 1)
-	go func() { highest <- i.family.peak(following) }()
+	go func() { highest <- i.family.Peak(following) }()
 	defer func() {
 		cancel()
 		b.add(s, rowPeak, figure.Sample{Value: float64(<-highest) / 1e6})
@@ -188,7 +188,7 @@ func (b *bench) loads(ctx context.Context, s system, i *instance) error {
 
 // restart stops the server and measures how it starts with data.
 func (b *bench) restart(ctx context.Context, s system, i *instance, dir string) error {
-	if err := i.family.stop(); err != nil {
+	if err := i.family.Stop(); err != nil {
 		return err
 	}
 	if err := b.waitQuiet(ctx); err != nil {
@@ -198,7 +198,7 @@ func (b *bench) restart(ctx context.Context, s system, i *instance, dir string) 
 	if err != nil {
 		return err
 	}
-	defer again.family.kill()
+	defer again.family.Kill()
 	b.add(s, rowRestart, sample)
 	c, err := dial(ctx, again, 1, clientBuffer, http1)
 	if err != nil {
@@ -208,7 +208,7 @@ func (b *bench) restart(ctx context.Context, s system, i *instance, dir string) 
 	if _, err := expect(c[0], appendRequest(nil, "GET", "/api/v1/namespaces/"+inBench, jsonType, ""), 200); err != nil {
 		return fmt.Errorf("the data after a restart: %w", err)
 	}
-	return again.family.stop()
+	return again.family.Stop()
 }
 
 // add keeps a sample of a row, if the row was chosen.
@@ -225,19 +225,4 @@ func (b *bench) add(s system, name string, sample figure.Sample) {
 		}
 		fmt.Fprintf(b.say, "    %-48s %s\n", name, row.Show(sample))
 	}
-}
-
-// workDir makes a folder on a real disk.
-func workDir(in string) (string, error) {
-	if in == "" {
-		in = os.TempDir()
-	}
-	in, err := filepath.Abs(in)
-	if err != nil {
-		return "", err
-	}
-	if fs, err := fileSystem(in); err != nil || fs == "tmpfs" || fs == "ramfs" {
-		return "", errors.Join(err, fmt.Errorf("%s is on %s, where syncing costs nothing: choose a folder on a disk with -dir", in, fs))
-	}
-	return os.MkdirTemp(in, "evenkeel-bench-")
 }

@@ -10,9 +10,10 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/even-keel/evenkeel/bench/machine"
 )
 
 func tinySizes() sizes {
@@ -100,62 +101,13 @@ func TestRowsAreChosenByName(t *testing.T) {
 	}
 }
 
-func TestKilledChildTakesItsChildrenAlong(t *testing.T) {
-	c, err := startChild(t.TempDir(), "shell", "/bin/sh", "-c", "sleep 1000 & echo $!; wait")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.kill()
-	deadline := time.Now().Add(10 * time.Second)
-	grandchild := ""
-	for grandchild == "" && time.Now().Before(deadline) {
-		grandchild = c.lastWords()
-	}
-	c.kill()
-	state := "running"
-	for state != "" && state[0] != 'Z' && time.Now().Before(deadline) { // a zombie waits for its new parent
-		state = procLine("/proc/"+grandchild+"/status", "State")
-	}
-	if grandchild == "" || (state != "" && state[0] != 'Z') {
-		t.Errorf("process %q lives on in state %q", grandchild, state)
-	}
-	if err := c.failed(); err == nil || !strings.Contains(err.Error(), "shell ended: signal: killed") {
-		t.Errorf("it failed with %v", err)
-	}
-}
-
-func TestChildThatIsStopped(t *testing.T) {
-	c, err := startChild(t.TempDir(), "sleep", "sleep", "1000")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.failed(); err != nil {
-		t.Errorf("it runs, and %v", err)
-	}
-	if used, err := (family{c}).resident(); err != nil || used == 0 {
-		t.Errorf("its memory is %d, %v", used, err)
-	}
-	if _, err := (family{c}).cpu(); err != nil {
-		t.Error(err)
-	}
-	if err := c.stop(); err != nil {
-		t.Error(err)
-	}
-	if status := c.cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGTERM {
-		t.Errorf("it ended by %v", c.cmd.ProcessState)
-	}
-}
-
 func TestCertificatesServe(t *testing.T) {
 	c, err := makeCerts(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := clientTLS(c.admin, c.caPEM); err != nil {
+	if _, err := machine.ClientTLS(c.admin, c.caPEM); err != nil {
 		t.Error(err)
-	}
-	if _, err := poolOf([]byte("nothing")); err == nil {
-		t.Error("a pool was made of nothing")
 	}
 }
 
@@ -194,13 +146,6 @@ func TestVersionIn(t *testing.T) {
 		if got := versionIn([]byte(body)); got != want {
 			t.Errorf("%s: got %q, want %q", body, got, want)
 		}
-	}
-}
-
-func TestKubeconfigWithoutIdentity(t *testing.T) {
-	_, err := parseKubeconfig("clusters:\n- cluster:\n    certificate-authority-data: Q0E=\n")
-	if err == nil || !strings.Contains(err.Error(), "client-certificate-data") {
-		t.Errorf("got %v", err)
 	}
 }
 

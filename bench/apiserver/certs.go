@@ -95,11 +95,3 @@ func sign(template, ca *x509.Certificate, key *ecdsa.PrivateKey, caKey crypto.Si
 	certPEM = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	return certPEM, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}), nil
 }
-
-func poolOf(caPEM []byte) (*x509.CertPool, error) {
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(caPEM) {
-		return nil, errors.New("no certificate in the CA's PEM")
-	}
-	return pool, nil
-}

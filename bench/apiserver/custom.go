@@ -13,6 +13,7 @@ import (
 
 	"github.com/even-keel/evenkeel/bench/apiserver/figure"
 	"github.com/even-keel/evenkeel/bench/apiserver/lean"
+	"github.com/even-keel/evenkeel/bench/machine"
 )
 
 const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -85,7 +86,7 @@ func (s *stage) define(ctx context.Context) error {
 		return err
 	}
 	s.made["widgets"] = 1
-	return sleep(ctx, 3*time.Second)
+	return machine.Sleep(ctx, 3*time.Second)
 }
 
 // served makes a definition, and returns how long it took until its resource
@@ -189,7 +190,7 @@ func (b *bench) many(ctx context.Context, s system) (err error) {
 	if err != nil {
 		return err
 	}
-	defer i.family.kill()
+	defer i.family.Kill()
 	sample, err := b.defineMany(ctx, i)
 	if err != nil {
 		return err
@@ -198,16 +199,16 @@ func (b *bench) many(ctx context.Context, s system) (err error) {
 	if err := b.settled(ctx, s, i, rowDefinedMemory); err != nil {
 		return err
 	}
-	if err := i.family.stop(); err != nil {
+	if err := i.family.Stop(); err != nil {
 		return err
 	}
 	again, sample, err := s.measureStart(ctx, dir, b.cores)
 	if err != nil {
 		return err
 	}
-	defer again.family.kill()
+	defer again.family.Kill()
 	b.add(s, rowDefinedStart, sample)
-	return again.family.stop()
+	return again.family.Stop()
 }
 
 // defineMany has 8 clients define resources, and waits until the last is served.

@@ -77,7 +77,7 @@ func (s *stage) fanOut(ctx context.Context, a *audience, writers []*writer, wind
 	}
 	// Half a core is enough for the generator, and with one it looks for no work on others.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	before, err := s.family.usage()
+	before, err := s.family.Usage()
 	if err != nil {
 		return figure.Sample{}, err
 	}
@@ -85,7 +85,7 @@ func (s *stage) fanOut(ctx context.Context, a *audience, writers []*writer, wind
 	if err := s.deliver(ctx, a, writers, n, window); err != nil {
 		return figure.Sample{}, err
 	}
-	after, err := s.family.usage()
+	after, err := s.family.Usage()
 	if err != nil {
 		return figure.Sample{}, err
 	}
@@ -94,7 +94,7 @@ func (s *stage) fanOut(ctx context.Context, a *audience, writers []*writer, wind
 		err = s.compare(ctx, a, writers)
 	}
 	took, done := last.Sub(begun), float64(n*len(a.watchers))
-	sample := after.since(before, took, s.cores)
+	sample := after.Since(before, took, s.cores)
 	sample.Value, sample.Work = done/took.Seconds(), done
 	return sample, err
 }

@@ -19,14 +19,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"strings"
 	"syscall"
 	"time"
+
+	"github.com/even-keel/evenkeel/bench/machine"
 )
 
 // options are the flags.
@@ -96,7 +96,7 @@ func measureAll(ctx context.Context, o *options, out, say io.Writer) (err error)
 		fmt.Fprintf(say, "==> no row of the API servers matches %q\n", o.run)
 		return nil
 	}
-	dir, err := workDir(o.dir)
+	dir, err := machine.WorkDir(o.dir)
 	if err != nil {
 		return err
 	}
@@ -107,13 +107,14 @@ func measureAll(ctx context.Context, o *options, out, say io.Writer) (err error)
 	if err := b.prepare(ctx, o, r); err != nil {
 		return err
 	}
-	if err := r.describeMachine(dir); err != nil {
+	if r.machine, err = machine.Describe(dir); err != nil {
 		return err
 	}
+	r.loadBefore = machine.LoadAverage()
 	if r.rows, err = b.run(ctx); err != nil {
 		return err
 	}
-	r.loadAfter = loadAverage()
+	r.loadAfter = machine.LoadAverage()
 	fmt.Fprint(out, r.tables())
 	if o.write == "" {
 		return nil
@@ -124,13 +125,13 @@ func measureAll(ctx context.Context, o *options, out, say io.Writer) (err error)
 
 // prepare builds the programs of both sides.
 func (b *bench) prepare(ctx context.Context, o *options, r *report) error {
-	root, err := moduleRoot(ctx)
+	root, err := machine.ModuleRoot(ctx)
 	if err != nil {
 		return err
 	}
 	if o.only != "peer" {
 		fmt.Fprintln(b.say, "==> build evenkeel")
-		program, version, err := buildEvenkeel(ctx, root, b.dir)
+		program, version, err := machine.BuildEvenkeel(ctx, root, b.dir)
 		if err != nil {
 			return err
 		}
@@ -149,13 +150,4 @@ func (b *bench) prepare(ctx context.Context, o *options, r *report) error {
 	certs, err := makeCerts(b.dir)
 	b.peer = kubernetes(programs, certs)
 	return err
-}
-
-// moduleRoot is the folder of the tree that is measured.
-func moduleRoot(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/even-keel/evenkeel").Output()
-	if err != nil {
-		return "", fmt.Errorf("find the tree to measure (run this in its folder bench): %w", err)
-	}
-	return strings.TrimSpace(string(out)), nil
 }

@@ -9,6 +9,8 @@ import (
 	"net"
 	"path/filepath"
 	"time"
+
+	"github.com/even-keel/evenkeel/bench/machine"
 )
 
 // kubernetes is kube-apiserver on an etcd of its own, both alone on this machine
@@ -18,10 +20,10 @@ func kubernetes(p peerPrograms, c certs) system {
 	return system{name: "kube-apiserver + etcd", start: func(ctx context.Context, dir string) (*instance, error) {
 		i := &instance{}
 		if err := i.startPeer(ctx, dir, p, c); err != nil {
-			i.family.kill()
+			i.family.Kill()
 			return nil, err
 		}
-		i.took = time.Since(i.family[0].started)
+		i.took = time.Since(i.family[0].Started)
 		return i, nil
 	}}
 }
@@ -33,17 +35,17 @@ func (i *instance) startPeer(ctx context.Context, dir string, p peerPrograms, c 
 	if err != nil {
 		return err
 	}
-	if i.client, err = clientTLS(c.admin, c.caPEM); err != nil {
+	if i.client, err = machine.ClientTLS(c.admin, c.caPEM); err != nil {
 		return err
 	}
-	if i.address, err = freeAddress(); err != nil {
+	if i.address, err = machine.FreeAddress(); err != nil {
 		return err
 	}
 	_, port, err := net.SplitHostPort(i.address)
 	if err != nil {
 		return err
 	}
-	server, err := startChild(dir, "kube-apiserver", p.apiserver,
+	server, err := machine.Start(dir, "kube-apiserver", p.apiserver,
 		"--etcd-servers="+etcdURL,
 		"--bind-address=127.0.0.1", "--secure-port="+port,
 		"--advertise-address=192.0.2.1", "--endpoint-reconciler-type=none", // may not be the loopback
@@ -58,20 +60,20 @@ func (i *instance) startPeer(ctx context.Context, dir string, p peerPrograms, c 
 		return err
 	}
 	i.family = append(i.family, server)
-	return waitReady(ctx, i.family, "https://"+i.address+"/readyz", i.client)
+	return machine.WaitReady(ctx, i.family, "https://"+i.address+"/readyz", i.client)
 }
 
 func (i *instance) startEtcd(ctx context.Context, dir, program string) (url string, err error) {
-	client, err := freeAddress()
+	client, err := machine.FreeAddress()
 	if err != nil {
 		return "", err
 	}
-	peer, err := freeAddress()
+	peer, err := machine.FreeAddress()
 	if err != nil {
 		return "", err
 	}
 	url = "http://" + client
-	etcd, err := startChild(dir, "etcd", program, "--data-dir="+filepath.Join(dir, "etcd"), "--name=bench",
+	etcd, err := machine.Start(dir, "etcd", program, "--data-dir="+filepath.Join(dir, "etcd"), "--name=bench",
 		"--listen-client-urls="+url, "--advertise-client-urls="+url,
 		"--listen-peer-urls=http://"+peer, "--initial-advertise-peer-urls=http://"+peer,
 		"--initial-cluster=bench=http://"+peer, "--log-level=warn")
@@ -79,7 +81,7 @@ func (i *instance) startEtcd(ctx context.Context, dir, program string) (url stri
 		return "", err
 	}
 	i.family = append(i.family, etcd)
-	return url, waitReady(ctx, i.family, url+"/readyz", nil)
+	return url, machine.WaitReady(ctx, i.family, url+"/readyz", nil)
 }
 
 // peerPrograms are the files of the peers.

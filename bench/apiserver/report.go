@@ -5,12 +5,9 @@ package main
 import (
 	_ "embed" // the page's text
 	"fmt"
-	"os"
 	"runtime"
-	"strconv"
 	"strings"
 	"text/template"
-	"time"
 
 	"github.com/even-keel/evenkeel/bench/apiserver/figure"
 )
@@ -26,32 +23,6 @@ type report struct {
 	machine    string
 	loadBefore string
 	loadAfter  string
-}
-
-// describeMachine looks at the machine, and at the disk under a folder.
-func (r *report) describeMachine(dir string) error {
-	fs, err := fileSystem(dir)
-	if err != nil {
-		return err
-	}
-	synced, err := syncTime(dir)
-	if err != nil {
-		return err
-	}
-	r.machine = fmt.Sprintf("%d cores (%s), %s of memory, Linux %s; data on %s, where a write of 4 KiB and its sync take %v",
-		r.cores, procLine("/proc/cpuinfo", "model name"), gigabytes(procLine("/proc/meminfo", "MemTotal")),
-		kernel(), fs, synced.Round(10*time.Microsecond))
-	r.loadBefore = loadAverage()
-	return nil
-}
-
-// gigabytes turns the "12345 kB" of /proc into GB.
-func gigabytes(kB string) string {
-	n, err := strconv.ParseFloat(strings.TrimSuffix(kB, " kB"), 64)
-	if err != nil {
-		return "an unknown amount"
-	}
-	return fmt.Sprintf("%.0f GB", n*1024/1e9)
 }
 
 const peerName = "kube-apiserver + etcd"
@@ -70,15 +41,6 @@ func (r *report) tables() string {
 	fmt.Fprintf(&out, "\nEvenkeel %s (%s); %s.\n%s.\nLoad average before: %s; after: %s.\n",
 		r.ours, runtime.Version(), r.peer, r.machine, r.loadBefore, r.loadAfter)
 	return out.String()
-}
-
-// kernel is the version of the system's.
-func kernel() string {
-	text, err := os.ReadFile("/proc/sys/kernel/osrelease")
-	if err != nil {
-		return "unknown"
-	}
-	return strings.TrimSpace(string(text))
 }
 
 // page is docs/benchmarks.md.

@@ -1,4 +1,4 @@
-package main
+package machine
 
 import (
 	"fmt"
@@ -40,8 +40,8 @@ func ticks(field string) time.Duration {
 	return time.Duration(n) * tick
 }
 
-// cpuOfSelf is the CPU time that this process has used.
-func cpuOfSelf() (time.Duration, error) {
+// CPUOfSelf is the CPU time that this process has used.
+func CPUOfSelf() (time.Duration, error) {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0, err
@@ -49,9 +49,9 @@ func cpuOfSelf() (time.Duration, error) {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), nil
 }
 
-// cpuOfMachine is the CPU time of all processes, and what the host took away;
+// CPUOfMachine is the CPU time of all processes, and what the host took away;
 // time in interrupts is left out, for it is nobody's.
-func cpuOfMachine() (time.Duration, error) {
+func CPUOfMachine() (time.Duration, error) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
 		return 0, err
