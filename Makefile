@@ -12,6 +12,7 @@ VERSION ?= $(shell git describe --tags --dirty 2>/dev/null || echo "devel-$$(git
 ARGS ?=
 APIARGS ?=
 LIBARGS ?=
+CTLARGS ?=
 FUZZTIME ?= 10s
 BENCH ?= .
 BENCHTIME ?= 5x
@@ -49,6 +50,8 @@ bench: ## Run the benchmarks against the peers (BENCH=regexp)
 	@cd bench && go run ./apiserver -run '$(BENCH)' $(APIARGS)
 	@echo "==> bench: the library"
 	@cd bench && go run ./library -run '$(BENCH)' $(LIBARGS)
+	@echo "==> bench: controllers"
+	@cd bench && go run ./controllers -run '$(BENCH)' $(CTLARGS)
 
 chaos: ## Kill and check storage at length (KILLS=1000, ROUNDS=50)
 	@EVENKEEL_KILLS=$(KILLS) EVENKEEL_ROUNDS=$(ROUNDS) scripts/chaos

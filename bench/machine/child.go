@@ -88,6 +88,22 @@ func (c *Child) Stop() error {
 	}
 }
 
+// Await waits until the process has ended by itself, and returns the CPU time that it
+// used. One that does not, or that failed, is an error.
+func (c *Child) Await(within time.Duration) (time.Duration, error) {
+	select {
+	case <-c.ended:
+	case <-time.After(within):
+		c.Kill()
+		return 0, fmt.Errorf("%s did not end within %v", c.name, within)
+	}
+	state := c.cmd.ProcessState
+	if !state.Success() {
+		return 0, c.Failed()
+	}
+	return state.UserTime() + state.SystemTime(), nil
+}
+
 // Kill ends the process and all that it started, and waits for it.
 func (c *Child) Kill() {
 	signalGroup(c.pid(), syscall.SIGKILL)

@@ -13,9 +13,10 @@ const (
 	MBPerSecond Unit = "MB/s"
 	EventsPerS  Unit = "events/s"
 	Kilobytes   Unit = "kB"
+	Micros      Unit = "µs"
 )
 
-func (u Unit) isRate() bool { return u != Seconds && u != Megabytes && u != Kilobytes }
+func (u Unit) isRate() bool { return u != Seconds && u != Megabytes && u != Kilobytes && u != Micros }
 
 // work is the unit of what a rate counts.
 func (u Unit) work() string {
@@ -87,6 +88,8 @@ func (r Row) format(v float64) string {
 		return fmt.Sprintf("%.3f s", v)
 	case r.Unit == Seconds:
 		return fmt.Sprintf("%.2f s", v)
+	case r.Unit == Micros:
+		return micros(v)
 	case r.Unit == Kilobytes:
 		return fmt.Sprintf("%.2f kB", v)
 	case r.Unit == PerSecond:

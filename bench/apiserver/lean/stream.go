@@ -6,10 +6,12 @@ import (
 	"io"
 )
 
-// Stream is an answer that goes on, of one line an event.
+// Stream is an answer that goes on, of one line an event. Its lines are counted by
+// Lines, or read by Read.
 type Stream struct {
 	conn   *Conn
 	frames chunks
+	left   []byte // of a piece that Read has begun
 }
 
 // Stream sends a request and reads the head of its answer, which must be 200 and
@@ -47,4 +49,28 @@ func (s *Stream) Lines() (int, error) {
 		}
 	}
 	return lines, nil
+}
+
+// Read reads what the server sends, without its framing.
+func (s *Stream) Read(p []byte) (int, error) {
+	c := s.conn
+	for len(s.left) == 0 {
+		if c.r == c.w {
+			if err := c.fill(); err != nil {
+				return 0, err
+			}
+		}
+		payload, rest, done, err := s.frames.next(c.in[c.r:c.w])
+		c.r = c.w - len(rest)
+		if done && err == nil {
+			err = io.EOF
+		}
+		if err != nil {
+			return 0, err
+		}
+		s.left = payload
+	}
+	n := copy(p, s.left)
+	s.left = s.left[n:]
+	return n, nil
 }
