@@ -91,8 +91,14 @@ func (in *Informer[T]) WaitForSync(ctx context.Context) error {
 	if in.err != nil {
 		return fmt.Errorf("%s: %w: %w", in.of.about, ErrNotSynced, in.err)
 	}
+	if in.HasSynced() {
+		return nil // as it is before nearly every read of a layer
+	}
 	err := waitFor(ctx, in.of)
-	if st := in.of.status(); err != nil && st.Err != nil {
+	if err == nil {
+		return nil
+	}
+	if st := in.of.status(); st.Err != nil {
 		err = fmt.Errorf("%w: %w", err, st.Err)
 	}
 	return err
