@@ -28,17 +28,22 @@ type Reconcile struct {
 	MoreWrites int `json:"moreWrites,omitempty"`
 }
 
-func (r *run) entry(took time.Duration, outcome string, err error) Reconcile {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	e := Reconcile{
-		ID: r.ID, Key: r.Key.String(), Causes: r.Causes, Retries: r.Retries, Started: r.started,
-		Waited: r.waited, Took: took, Result: outcome, Writes: r.writes, MoreWrites: r.more,
+// ended is a reconcile as it is remembered. It is written once for each and read
+// when somebody looks, and so is told in words only then.
+type ended struct {
+	*run
+	took    time.Duration
+	outcome string
+	failed  string // why
+}
+
+func (e ended) told() Reconcile {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return Reconcile{
+		ID: e.ID, Key: e.Key.String(), Causes: e.Causes, Retries: e.Retries, Started: e.started,
+		Waited: e.waited, Took: e.took, Result: e.outcome, Error: e.failed, Writes: e.writes, MoreWrites: e.more,
 	}
-	if err != nil {
-		e.Error = err.Error()
-	}
-	return e
 }
 
 // history holds the last reconciles.
@@ -46,11 +51,11 @@ type history struct {
 	size int
 
 	mu   sync.Mutex
-	ring []Reconcile
+	ring []ended
 	next int
 }
 
-func (h *history) add(r Reconcile) {
+func (h *history) add(r ended) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.ring) < h.size {
@@ -67,7 +72,7 @@ func (h *history) newest() []Reconcile {
 	defer h.mu.Unlock()
 	out := make([]Reconcile, 0, len(h.ring))
 	for i := range h.ring {
-		out = append(out, h.ring[(h.next-1-i+2*len(h.ring))%len(h.ring)])
+		out = append(out, h.ring[(h.next-1-i+2*len(h.ring))%len(h.ring)].told())
 	}
 	return out
 }

@@ -84,7 +84,7 @@ func RequestOf(ctx context.Context) (Request, bool) {
 // context.
 func Log(ctx context.Context) *slog.Logger {
 	if r := runOf(ctx); r != nil {
-		return r.log
+		return r.log()
 	}
 	return slog.Default()
 }

@@ -18,11 +18,11 @@ import (
 type run struct {
 	Request
 	of      *Controller
-	log     *slog.Logger
 	started time.Time
 	waited  time.Duration
 
 	mu     sync.Mutex
+	logger *slog.Logger // nil until somebody wants it
 	writes []Write
 	more   int // writes beyond those
 }
@@ -41,23 +41,38 @@ func (c *Controller) process(ctx context.Context, q *workqueue.Queue[Key], item 
 	took := time.Since(r.started)
 	outcome := c.settle(ctx, q, r, result, err)
 	c.counts.took(outcome, took)
-	c.history.add(r.entry(took, outcome, err))
+	c.history.add(ended{r, took, outcome, reason(err)})
 	if n := c.loops.ran(r.Key, own, r.wrote(), r.started); n == hotAfter {
 		c.log.Warn("hot loop: the reconciles of a key cause each other; write only what has changed, or use IgnoreOwnWrites",
 			"key", r.Key, "in a row", n, "causes", r.Reasons(), "writes", r.written())
 	}
 }
 
+func reason(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
 func (c *Controller) newRun(item workqueue.Item[Key]) *run {
-	r := &run{
+	return &run{
 		Request: Request{
 			Key: item.Key, Causes: item.Causes, LostCauses: item.LostCauses, Retries: item.Retries,
 			ID: c.epoch + "." + strconv.FormatUint(c.runs.Add(1), 36),
 		},
 		of: c, started: time.Now(), waited: item.Waited,
 	}
-	r.log = c.log.With("key", r.Key, "reconcile", r.ID)
-	return r
+}
+
+// log is made when it is wanted: most reconciles have nothing to say.
+func (r *run) log() *slog.Logger {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.logger == nil {
+		r.logger = r.of.log.With("key", r.Key, "reconcile", r.ID)
+	}
+	return r.logger
 }
 
 // call calls the reconciler, in time and without a panic.
@@ -73,7 +88,7 @@ func (c *Controller) call(ctx context.Context, r *run) (result Result, err error
 		if p := recover(); p != nil {
 			c.counts.panics.Add(1)
 			err = fmt.Errorf("%w: %v", ErrPanic, p)
-			r.log.Error("the reconciler panicked", "panic", p, "causes", r.Reasons(), "stack", string(debug.Stack()))
+			r.log().Error("the reconciler panicked", "panic", p, "causes", r.Reasons(), "stack", string(debug.Stack()))
 		}
 		end(result, err)
 	}()
@@ -101,10 +116,10 @@ func (c *Controller) settle(ctx context.Context, q *workqueue.Queue[Key], r *run
 		return result.String()
 	case errors.Is(err, ErrTerminal):
 		q.Forget(r.Key)
-		r.log.Error("failed, and is not tried again", "error", err, "causes", r.Reasons())
+		r.log().Error("failed, and is not tried again", "error", err, "causes", r.Reasons())
 		return outcomeTerminal
 	}
-	r.log.Log(ctx, level(ctx, err, r.Retries), "failed", "error", err, "retries", r.Retries, "causes", r.Reasons())
+	r.log().Log(ctx, level(ctx, err, r.Retries), "failed", "error", err, "retries", r.Retries, "causes", r.Reasons())
 	c.again(q, r, Cause{Reason: workqueue.Retry, Note: err.Error()}, err)
 	return outcomeError
 }
@@ -124,6 +139,6 @@ func level(ctx context.Context, err error, retries int) slog.Level {
 // again queues a key with its backoff, unless it has come too often.
 func (c *Controller) again(q *workqueue.Queue[Key], r *run, cause Cause, err error) {
 	if errors.Is(q.Retry(r.Key, cause), workqueue.ErrRetryLimit) {
-		r.log.Error("dropped: it has been tried as often as MaxRetries allows", "retries", r.Retries, "error", err)
+		r.log().Error("dropped: it has been tried as often as MaxRetries allows", "retries", r.Retries, "error", err)
 	}
 }
