@@ -119,6 +119,28 @@ func newDesk(t *testing.T, opts ...informer.Option) *desk {
 	return d
 }
 
+// A read costs the same however much there is: what adds up the whole cache, as
+// Status does, allocates.
+func TestReadsOfALayerLookAtOneObject(t *testing.T) {
+	d := newDesk(t)
+	d.gate.let()
+	d.create("a", "web")
+	ctx := t.Context()
+	for d.layer.Pending() > 0 {
+		if err := ctx.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allocs := testing.AllocsPerRun(100, func() {
+		if _, err := d.layer.Get(ctx, d.key("a")); err != nil {
+			t.Error(err)
+		}
+	})
+	if allocs > 0 {
+		t.Errorf("a Get allocates %v times", allocs)
+	}
+}
+
 func (d *desk) key(name string) client.Key { return client.Key{Namespace: d.space, Name: name} }
 
 func (d *desk) config(name, app string) *corev1.ConfigMap {
