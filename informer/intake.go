@@ -21,13 +21,18 @@ const (
 	maxTaken   = 512
 	// chunkFor is how old a chunk may be when something is added to it.
 	chunkFor = 50 * time.Millisecond
+	// idleFor is how long a reader has to have waited for an event to decode it
+	// itself.
+	idleFor = 20 * time.Microsecond
 )
 
 // intake reads a list or a watch, decodes it, and hands over what came, in order.
 //
 // One goroutine reads. It decodes what it read itself, unless one of the set's
 // decoders is free to do it meanwhile; objects go to decoders in chunks while a
-// state is sent, and one by one after that, so that no event waits for another.
+// state is sent, and one by one after that, so that no event waits for another. An
+// event that it had to wait for it decodes too: the next is not there yet, and to
+// wake somebody takes longer than to decode.
 // Chunks are queued in the order of reading, each with a signal that it is
 // decoded, and the reader stops when the queue is full.
 type intake[T client.Object] struct {
@@ -107,8 +112,12 @@ func (in *intake[T]) newChunk() *chunk[T] {
 
 // send has a chunk decoded, and queues it.
 func (in *intake[T]) send(c *chunk[T]) {
+	decoders := in.decoders
+	if !c.bulk && time.Since(c.began) > idleFor {
+		decoders = nil
+	}
 	select {
-	case in.decoders <- struct{}{}:
+	case decoders <- struct{}{}:
 		go func() {
 			in.decodeAll(c)
 			<-in.decoders
