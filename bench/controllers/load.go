@@ -89,7 +89,7 @@ func (s *stage) makePods(ctx context.Context, n int) error {
 	return s.each(ctx, n, func(c *lean.Conn, i int) error {
 		p := pods.Make(i)
 		p.APIVersion, p.Kind = "v1", "Pod"
-		p.ResourceVersion, p.ManagedFields = "", nil // which are the server's to make
+		p.UID, p.ResourceVersion, p.ManagedFields = "", "", nil // which are the server's to make
 		path := "/api/v1/namespaces/" + p.Namespace + "/pods"
 		body, err := s.create(c, path, p)
 		if err != nil {
