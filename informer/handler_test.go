@@ -280,17 +280,17 @@ func keysOf(in *informer.Informer[*corev1.ConfigMap]) string {
 func TestScopesChangeWithoutLosingWhatStays(t *testing.T) {
 	conn := connect(t, nil)
 	a, b := namespace(t, conn), namespace(t, conn)
-	for _, ns := range []string{a, b} {
+	for letter, ns := range map[string]string{"a": a, "b": b} {
 		c := client.Of[*corev1.ConfigMap](conn).In(ns)
 		for _, name := range []string{"x", "y", "z"} {
-			m := configMap(name+ns[len(ns)-1:], nil)
+			m := configMap(name+letter, nil)
 			m.Labels = map[string]string{"app": name, "all": "yes", "of": ns}
 			if _, err := c.Create(t.Context(), m); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	xa, ya, za := "x"+a[len(a)-1:], "y"+a[len(a)-1:], "z"+a[len(a)-1:]
+	const xa, ya, za = "xa", "ya", "za"
 	scope, err := informer.NewScope(informer.Selection{Namespace: a, Labels: "app=x"}, informer.Selection{Namespace: a, Labels: "app in (x,y)"})
 	if err != nil {
 		t.Fatal(err)
