@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -297,8 +298,16 @@ func TestScopesChangeWithoutLosingWhatStays(t *testing.T) {
 	}
 	set := start(t, conn, informer.Config{DetectMutations: true})
 	in := informer.For[*corev1.ConfigMap](set, scope)
+	var mu sync.Mutex
 	seen := map[string]int{}
+	heard := func(what string) int {
+		mu.Lock()
+		defer mu.Unlock()
+		return seen[what]
+	}
 	reg := in.HandleBatch(options{}, func(batch []informer.Delta[*corev1.ConfigMap]) {
+		mu.Lock()
+		defer mu.Unlock()
 		for _, d := range batch {
 			seen[d.Type.String()+" "+d.Key.Name]++
 		}
@@ -315,7 +324,7 @@ func TestScopesChangeWithoutLosingWhatStays(t *testing.T) {
 		}
 	}
 	must(scope.Remove(informer.Selection{Namespace: a, Labels: "app in (x,y)"}))
-	eventually(t, "a selection goes", func() bool { return keysOf(in) == xa })
+	eventually(t, "a selection goes", func() bool { return keysOf(in) == xa && heard("Deleted "+ya) == 1 })
 	must(scope.Set(informer.Selection{Namespace: a, Labels: "all=yes"}))
 	eventually(t, "another selection comes", func() bool { return keysOf(in) == xa+" "+ya+" "+za })
 	must(scope.Add(informer.Selection{Namespace: b, Labels: "app=x"}))
