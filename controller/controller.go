@@ -47,7 +47,7 @@ type Controller struct {
 	queueOptions workqueue.Options[Key]
 	primary      anySource
 	sources      []anySource
-	channels     []channel
+	feeds        []feed
 	err          error // of the options
 
 	base  *Base
@@ -138,8 +138,8 @@ func (c *Controller) attach(b *Base) error {
 		c.refuse("there is no reconciler")
 	case c.workers < 1:
 		c.refuse("%d workers cannot work", c.workers)
-	case len(c.sources)+len(c.channels) == 0:
-		c.refuse("it has no source: add For, Watches or Channel")
+	case len(c.sources)+len(c.feeds) == 0:
+		c.refuse("it has no source: add For, Watches, Channel or Feed")
 	}
 	if c.err != nil {
 		return c.err
@@ -199,8 +199,8 @@ func (c *Controller) listen(ctx context.Context, q *workqueue.Queue[Key], feeder
 			registered = append(registered, r)
 		}
 	}
-	for _, ch := range c.channels {
-		feeders.Go(func() { ch.run(ctx, t.tell) })
+	for _, f := range c.feeds {
+		feeders.Go(func() { f.start(ctx, t.tell) })
 	}
 	return registered
 }

@@ -12,7 +12,7 @@
 //
 // [For] gives the controller its kind, [Owns] maps objects to the owner that
 // controls them, [Watches] maps others by a function, and [Channel] brings in what is
-// outside of the cluster. Predicates ([GenerationChanged], [Where] and others) leave
+// outside of the cluster; a [Feed] is a source of one's own. Predicates ([GenerationChanged], [Where] and others) leave
 // out changes. [NewTyped] hands over the object itself.
 //
 // Controllers are added to a manager, or to a [Base] where there is no need for one.

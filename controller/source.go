@@ -114,26 +114,38 @@ type Notice struct {
 // the channel while it runs, and until that is closed; the name tells where a
 // notice is from.
 func Channel(name string, notices <-chan Notice) Option {
-	return func(c *Controller) { c.channels = append(c.channels, channel{name, notices}) }
-}
-
-type channel struct {
-	name    string
-	notices <-chan Notice
-}
-
-func (ch channel) run(ctx context.Context, tell func(Key, Cause, int)) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case n, ok := <-ch.notices:
-			if !ok {
+	return Feed(name, func(ctx context.Context, tell func(Notice)) {
+		for {
+			select {
+			case <-ctx.Done():
 				return
+			case n, ok := <-notices:
+				if !ok {
+					return
+				}
+				tell(n)
 			}
-			tell(n.Key, Cause{Reason: eventReason, Kind: ch.name, Object: n.Key.String(), Note: n.Note}, 0)
 		}
-	}
+	})
+}
+
+// Feed is a source of one's own, such as informers of kinds that come and go: run
+// is called when the controller starts, and returns when its context ends, which the
+// controller waits for. It may call tell from any of its goroutines until then. The
+// reconciler is called meanwhile: what it needs of the feed, it has to wait for.
+func Feed(name string, run func(ctx context.Context, tell func(Notice))) Option {
+	return func(c *Controller) { c.feeds = append(c.feeds, feed{name, run}) }
+}
+
+type feed struct {
+	name string
+	run  func(ctx context.Context, tell func(Notice))
+}
+
+func (f feed) start(ctx context.Context, tell func(Key, Cause, int)) {
+	f.run(ctx, func(n Notice) {
+		tell(n.Key, Cause{Reason: eventReason, Kind: f.name, Object: n.Key.String(), Note: n.Note}, 0)
+	})
 }
 
 // source tells a controller of the objects of a kind.
