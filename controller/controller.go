@@ -199,6 +199,7 @@ func (c *Controller) listen(ctx context.Context, q *workqueue.Queue[Key], feeder
 			registered = append(registered, r)
 		}
 	}
+	ctx = context.WithValue(ctx, logKey{}, c.log)
 	for _, f := range c.feeds {
 		feeders.Go(func() { f.start(ctx, t.tell) })
 	}

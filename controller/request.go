@@ -81,10 +81,16 @@ func RequestOf(ctx context.Context) (Request, bool) {
 }
 
 // Log returns a logger that tells the controller, the key and the reconcile of a
-// context.
+// context; in a [Feed], the controller.
 func Log(ctx context.Context) *slog.Logger {
 	if r := runOf(ctx); r != nil {
 		return r.log()
 	}
+	if log, ok := ctx.Value(logKey{}).(*slog.Logger); ok {
+		return log
+	}
 	return slog.Default()
 }
+
+// logKey is of the logger of a context that is of no reconcile.
+type logKey struct{}
