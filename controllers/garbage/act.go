@@ -74,11 +74,14 @@ func (d dependent) release(ctx context.Context, owner types.UID) error {
 		if !client.IsConflict(err) {
 			return err
 		}
-		if d.object, err = d.kind.objects.Get(ctx, client.KeyOf(d)); missing(err) {
+		now, err := d.kind.objects.Get(ctx, client.KeyOf(d))
+		switch {
+		case missing(err):
 			return nil
-		} else if err != nil {
+		case err != nil:
 			return fmt.Errorf("read %s: %w", describe(d), err)
 		}
+		d.object = now
 	}
 	return nil
 }

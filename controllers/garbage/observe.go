@@ -23,11 +23,8 @@ func (c *collector) observe(ctx context.Context, g *graph, obj dependent) (seen,
 		foreground: slices.Contains(obj.Finalizers, metav1.FinalizerDeleteDependents),
 	}
 	if s.deleting {
-		s.unsettled = !g.settled()
-		for d := range g.dependents(blocksIndex, obj.UID) {
-			_, heard := g.node(d.UID)
-			s.blocked, s.unheard = true, !heard
-			break // one is enough; its end brings the next
+		if s.orphaning || s.foreground {
+			c.observeDeleted(g, obj, &s)
 		}
 		return s, nil
 	}
@@ -49,6 +46,17 @@ func (c *collector) observe(ctx context.Context, g *graph, obj dependent) (seen,
 		}
 	}
 	return s, nil
+}
+
+// observeDeleted finds out whether something holds up a deletion. One dependent is
+// enough: its end has the object be looked at again.
+func (c *collector) observeDeleted(g *graph, obj dependent, s *seen) {
+	s.unsettled = !g.settled()
+	for d := range g.dependents(blocksIndex, obj.UID) {
+		_, heard := g.node(d.UID)
+		s.blocked, s.unheard = true, !heard
+		return
+	}
 }
 
 // owner finds out about an owner: from what events told, or from the server.
