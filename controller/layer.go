@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -33,51 +34,61 @@ type layer struct {
 type cached interface {
 	client.Layer
 	Covers(namespace string) (covers, whole bool)
+	Has(o client.ReadOptions) bool
 }
 
-// covering returns the cache for a namespace, one without selectors if there is.
-func (l *layer) covering(namespace string) cached {
-	var partial cached
-	caches := l.caches.Load()
-	if caches == nil {
-		return nil
+func (l *layer) all() []cached {
+	if caches := l.caches.Load(); caches != nil {
+		return *caches
 	}
-	for _, c := range *caches {
-		switch covers, whole := c.Covers(namespace); {
+	return nil
+}
+
+// Get asks the cache that has the namespace whole. One with selectors may have the
+// object; that it has not says nothing, and the server is asked.
+func (l *layer) Get(ctx context.Context, key client.Key) (client.Object, error) {
+	var partial cached
+	for _, c := range l.all() {
+		switch covers, whole := c.Covers(key.Namespace); {
 		case whole:
-			return c
+			return c.Get(ctx, key)
 		case covers && partial == nil:
 			partial = c
 		}
 	}
-	return partial
-}
-
-func (l *layer) Get(ctx context.Context, key client.Key) (client.Object, error) {
-	c := l.covering(key.Namespace)
-	if c == nil {
+	if partial == nil {
 		return nil, client.ErrUncached
 	}
-	return c.Get(ctx, key)
+	obj, err := partial.Get(ctx, key)
+	if client.IsNotFound(err) {
+		err = client.ErrUncached
+	}
+	return obj, err
 }
 
+// List asks a cache that has all that is asked for. A list of all namespaces is of
+// those of the cache, if it is made for some.
 func (l *layer) List(ctx context.Context, o client.ReadOptions) iter.Seq2[client.Object, error] {
-	c := l.covering(o.Namespace)
-	if caches := l.caches.Load(); c == nil && o.Namespace == "" && caches != nil && len(*caches) > 0 {
-		c = (*caches)[0] // of some namespaces, which is what it is made for
+	var some cached
+	for _, c := range l.all() {
+		if c.Has(o) {
+			return c.List(ctx, o)
+		}
+		if covers, _ := c.Covers(""); o.Namespace == "" && !covers && some == nil {
+			some = c
+		}
 	}
-	if c == nil {
-		return func(yield func(client.Object, error) bool) { yield(nil, client.ErrUncached) }
+	if some != nil {
+		return some.List(ctx, o)
 	}
-	return c.List(ctx, o)
+	return func(yield func(client.Object, error) bool) { yield(nil, client.ErrUncached) }
 }
 
 func (l *layer) Wrote(w client.Write) {
-	caches := l.caches.Load()
-	if l.stale || caches == nil {
+	if l.stale {
 		return
 	}
-	for _, c := range *caches {
+	for _, c := range l.all() {
 		c.Wrote(w)
 	}
 }
@@ -88,16 +99,12 @@ func layerOver[T client.Object](l *layer, in *informer.Informer[T]) *informer.La
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	made := informer.NewLayer(in)
-	var all []cached
-	if old := l.caches.Load(); old != nil {
-		for _, c := range *old {
-			if same, ok := c.(*informer.Layer[T]); ok && same.Shares(made) {
-				return same
-			}
+	for _, c := range l.all() {
+		if same, ok := c.(*informer.Layer[T]); ok && same.Shares(made) {
+			return same
 		}
-		all = append(all, *old...)
 	}
-	all = append(all, made)
+	all := append(slices.Clone(l.all()), made)
 	l.caches.Store(&all)
 	return made
 }
@@ -113,11 +120,7 @@ func kindOf[T client.Object](conn *client.Conn, opts []client.KindOption) layerI
 // are not cached: these are read from the server. Who wrote it by a client of the
 // base need not wait.
 func WaitFor[T client.Object](ctx context.Context, b *Base, revision cache.Revision, kind ...client.KindOption) error {
-	caches := b.layer(kindOf[T](b.conn, kind)).caches.Load()
-	if caches == nil {
-		return nil
-	}
-	for _, c := range *caches {
+	for _, c := range b.layer(kindOf[T](b.conn, kind)).all() {
 		if l, ok := c.(*informer.Layer[T]); ok {
 			if err := l.Informer().WaitForRevision(ctx, revision); err != nil {
 				return err

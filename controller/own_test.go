@@ -272,3 +272,49 @@ func TestAKeyThatKeepsCausingItselfIsNamed(t *testing.T) {
 	calm.Store(true)
 	until(t, "it has ended", func() bool { return len(c.Status().Hot) == 0 })
 }
+
+// What a cache with selectors does not have is read from the server: it says nothing
+// about the rest.
+func TestACacheOfSomeSaysNothingOfOthers(t *testing.T) {
+	s := stage(t, controller.BaseOptions{})
+	ctx := t.Context()
+	got := make(requests, 100)
+	s.run(controller.New("web", got.reconcile, controller.For[*corev1.ConfigMap](controller.With(informer.Labels("app=web"), informer.Fields("metadata.namespace=default")))))
+	maps := client.Of[*corev1.ConfigMap](s.base)
+	web, other := configMap("web"), configMap("other")
+	web.Labels = map[string]string{"app": "web"}
+	must(maps.Create(ctx, web))
+	must(maps.Create(ctx, other))
+	for _, m := range []*corev1.ConfigMap{web, other} {
+		if _, err := maps.Get(ctx, client.KeyOf(m)); err != nil {
+			t.Errorf("%s: %v", m.Name, err)
+		}
+	}
+	for name, test := range map[string]struct {
+		opts []client.ReadOption
+		want int
+	}{
+		"what is cached": {[]client.ReadOption{client.Label("app", "web"), client.Field("metadata.namespace", "default")}, 1},
+		"a part of it":   {[]client.ReadOption{client.Labels("app=web,!old"), client.Field("metadata.namespace", "default")}, 1},
+		"all":            {nil, 2},
+		"others":         {[]client.ReadOption{client.Labels("app!=web")}, 1},
+	} {
+		n := 0
+		for m, err := range maps.In("default").List(ctx, test.opts...) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Name != "kube-root-ca.crt" {
+				n++
+			}
+		}
+		if n != test.want {
+			t.Errorf("%s: %d are listed", name, n)
+		}
+	}
+	delete(web.Labels, "app")
+	must(maps.Update(ctx, web))
+	if m, err := maps.Get(ctx, client.KeyOf(web)); err != nil || m.Labels["app"] != "" {
+		t.Errorf("one that left the selection: %v, %v", m, err)
+	}
+}

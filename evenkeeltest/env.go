@@ -1,6 +1,7 @@
 package evenkeeltest
 
 import (
+	"context"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -43,6 +44,16 @@ func (e *Env) Conn() *client.Conn {
 		e.t.Fatalf("evenkeeltest: connect: %v", err)
 	}
 	return conn
+}
+
+// Cut is [Server.Cut], after which the connection that [Env.Conn] returns is a new
+// one: the test's own next write does not fail for it.
+func (e *Env) Cut() {
+	e.t.Helper()
+	e.Server.Cut()
+	if _, err := e.Conn().Get(context.Background(), "/version"); err != nil { // a read is sent again
+		e.t.Fatalf("evenkeeltest: connect again: %v", err)
+	}
 }
 
 // Kubeconfig writes the administrator's kubeconfig to a file, for programs such

@@ -158,6 +158,45 @@ func (l *Layer[T]) Covers(namespace string) (covers, whole bool) {
 	return covers, whole
 }
 
+// Has reports whether all objects that fit some options, as the server has them, are
+// among those that the informer watches: it watches them without selectors, or what
+// its selectors ask for is asked for by the options too.
+func (l *Layer[T]) Has(o client.ReadOptions) bool {
+	selected := l.in.of.selected.Load()
+	return selected != nil && slices.ContainsFunc(*selected, func(s Selection) bool {
+		return (s.Namespace == "" || s.Namespace == o.Namespace) && s.narrows(o)
+	})
+}
+
+// narrows reports whether options ask for no more than a selection does.
+func (s Selection) narrows(o client.ReadOptions) bool {
+	if s.Labels != "" {
+		wants, err := labels.ParseToRequirements(s.Labels)
+		if err != nil || o.Labels == nil {
+			return false
+		}
+		asked, _ := o.Labels.Requirements()
+		for _, w := range wants {
+			if !slices.ContainsFunc(asked, func(a labels.Requirement) bool { return a.String() == w.String() }) {
+				return false
+			}
+		}
+	}
+	if s.Fields == "" {
+		return true
+	}
+	wants, err := fields.ParseSelector(s.Fields)
+	if err != nil || o.Fields == nil {
+		return false
+	}
+	for _, w := range wants.Requirements() {
+		if !slices.Contains(o.Fields.Requirements(), w) {
+			return false
+		}
+	}
+	return true
+}
+
 // Pending is how many writes the cache has yet to see.
 func (l *Layer[T]) Pending() int {
 	l.mu.Lock()
