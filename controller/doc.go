@@ -11,8 +11,9 @@
 //	)
 //
 // [For] gives the controller its kind, [Owns] maps objects to the owner that
-// controls them, [Watches] maps others by a function, and [Channel] brings in what is
-// outside of the cluster; a [Feed] is a source of one's own. Predicates ([GenerationChanged], [Where] and others) leave
+// controls them, [Claims] does so for kinds that select what they own, [Watches] maps
+// others by a function, and [Channel] brings in what is outside of the cluster; a
+// [Feed] is a source of one's own. Predicates ([GenerationChanged], [Where] and others) leave
 // out changes. [NewTyped] hands over the object itself.
 //
 // Controllers are added to a manager, or to a [Base] where there is no need for one.
@@ -35,7 +36,8 @@
 // # Helpers
 //
 // [CreateOrUpdate], [CreateOrPatch] and [Apply] make objects what they should be;
-// [SetController] and [Controls] tell whose they are; [Finalize] cleans up before an
+// [SetController] and [Controls] tell whose they are, [Claim] adopts orphans and
+// releases strangers; [Finalize] cleans up before an
 // object goes; [SetCondition] tells in its status how it is. [WaitFor] waits for a
 // revision.
 //

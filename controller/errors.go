@@ -12,6 +12,8 @@ var (
 	ErrOwned = errors.New("the object belongs to another")
 	// ErrOwnerScope says that an object cannot have an owner of that scope.
 	ErrOwnerScope = errors.New("the owner is of a scope that cannot own the object")
+	// ErrOwnerGone says that an owner cannot adopt, because it is being deleted.
+	ErrOwnerGone = errors.New("the owner is gone or about to be")
 	// ErrPanic says that a reconciler panicked.
 	ErrPanic = errors.New("panic")
 )
