@@ -110,7 +110,7 @@ var Evenkeel = Policy{
 			Gives: "verbs, negotiation, discovery, OpenAPI, streaming"},
 		{Folder: "server", May: []string{"storage", "server/*"}, Tests: []string{"storage/embedded", "storage/etcd"}, Gives: "the API server, put together"},
 
-		{Folder: "controllers/*", May: without(clientHalf, "manager", "explore"), Tests: []string{"explore"},
+		{Folder: "controllers/*", May: without(clientHalf, "manager", "explore"), Tests: []string{"explore", "controllers/*"},
 			Gives: "a built-in controller each"},
 		{Folder: "scheduler", May: without(clientHalf, "manager", "explore"), Tests: []string{"explore"},
 			Gives: "places pods on nodes"},
