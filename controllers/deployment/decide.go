@@ -2,6 +2,7 @@ package deployment
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -135,7 +136,7 @@ func (s seen) plan(all parts, tidy bool) plan {
 		switch {
 		case p.set.UID == "":
 			out.create = set
-		case !equality.Semantic.DeepEqual(set, p.set):
+		case !same(set, p.set):
 			out.update = append(out.update, change{set, p.was()})
 		}
 	}
@@ -143,6 +144,12 @@ func (s seen) plan(all parts, tidy bool) plan {
 		out.remove = s.superfluous(all.old)
 	}
 	return out
+}
+
+// same compares what a plan may change.
+func same(a, b *appsv1.ReplicaSet) bool {
+	return replicasOf(a.Spec.Replicas) == replicasOf(b.Spec.Replicas) && a.Spec.MinReadySeconds == b.Spec.MinReadySeconds &&
+		maps.Equal(a.Annotations, b.Annotations)
 }
 
 // wanted is a part's ReplicaSet as it should be.

@@ -63,7 +63,7 @@ func anyAmount(r *rand.Rand) intstr.IntOrString {
 // begins before.
 func TestARollKeepsItsBoundsAndEnds(t *testing.T) {
 	r := seeded(t)
-	for range 60 {
+	for range 30 {
 		n := int32(1 + r.IntN(10))
 		m := newModel(n, rolling(anyAmount(r), anyAmount(r)))
 		m.deployment.Spec.ProgressDeadlineSeconds = new(int32(600))
@@ -105,7 +105,7 @@ func TestRecreateNeverMixesPods(t *testing.T) {
 // Sizes that change in the middle of rolls, and pauses, leave nothing undone.
 func TestAnythingComesToItsEnd(t *testing.T) {
 	r := seeded(t)
-	for range 60 {
+	for range 30 {
 		m := newModel(int32(r.IntN(10)), rolling(anyAmount(r), anyAmount(r)))
 		m.deployment.Spec.ProgressDeadlineSeconds = new(int32(600))
 		limit := int32(r.IntN(3))
@@ -168,7 +168,7 @@ func anyState(r *rand.Rand) *model {
 
 func TestADecisionIsAFixedPoint(t *testing.T) {
 	r := seeded(t)
-	for range 2000 {
+	for range 1000 {
 		m := anyState(r)
 		before := len(m.sets)
 		p := m.decide(t) // fails if there is more to decide

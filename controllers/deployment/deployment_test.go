@@ -22,8 +22,8 @@ func TestADeploymentComesUp(t *testing.T) {
 	s := begin(t)
 	s.Run(controllers)
 	s.Run(kubelet)
-	d := s.create(web("web", 3))
-	d = s.complete("web", 3)
+	s.create(web("web", 3))
+	d := s.complete("web", 3)
 	if got := d.Annotations["deployment.kubernetes.io/revision"]; got != "1" {
 		t.Errorf("the revision is %q", got)
 	}
