@@ -172,14 +172,26 @@ func (c *Client[T]) Delete(ctx context.Context, key Key, opts ...DeleteOption) e
 	if key.Namespace == "" {
 		key.Namespace = c.namespace
 	}
-	w := Write{Key: key, Delete: true}
-	if kindIn(b) != "Status" {
-		if obj, err := c.codec.answer(b); err == nil {
-			w.Object = obj
-		}
-	}
-	c.layer.Wrote(w)
+	c.layer.Wrote(c.deletion(key, o, b))
 	return nil
+}
+
+// deletion is what an answer tells of a deletion.
+func (c *Client[T]) deletion(key Key, o *deleteOptions, b *body) Write {
+	w := Write{Key: key, Delete: true}
+	if p := o.body.Preconditions; p != nil && p.UID != nil {
+		w.UID = *p.UID
+	}
+	if s, _ := decodeStatus(b.encoding, b.bytes); s != nil {
+		if s.Details != nil && s.Details.UID != "" {
+			w.UID = s.Details.UID
+		}
+		return w
+	}
+	if obj, err := c.codec.answer(b); err == nil {
+		w.Object, w.UID = obj, obj.GetUID()
+	}
+	return w
 }
 
 // DeleteCollection deletes the objects of the client's namespace, or all of a

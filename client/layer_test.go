@@ -93,10 +93,11 @@ func TestALayerAnswersReadsAndSeesWrites(t *testing.T) {
 		t.Errorf("deleted: %+v", m.deleted)
 	}
 	makeMaps(t, maps, "b", 1)
+	uid := must[*corev1.ConfigMap](t)(maps.Get(ctx, client.Key{Namespace: ns, Name: "b-000"})).UID
 	if err := maps.Delete(ctx, client.Key{Name: "b-000"}); err != nil {
 		t.Fatal(err)
 	}
-	if w := m.deleted[1]; w.Object != nil && w.Object.GetDeletionTimestamp() != nil {
+	if w := m.deleted[1]; w.UID != uid || w.Object != nil && w.Object.GetDeletionTimestamp() != nil {
 		t.Errorf("deleted at once: %+v", w)
 	}
 	if _, err := client.Of[*appsv1.Deployment](m).In(ns).Create(ctx, deployment("web")); err != nil || len(m.objects) != 0 {

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 )
 
@@ -55,6 +56,9 @@ type Write struct {
 	// Delete says that it was a deletion. Objects with finalizers, or a time to
 	// end, exist beyond it.
 	Delete bool
+	// UID is that of the object that was deleted, if it is known: by now, another may
+	// have its name.
+	UID types.UID
 }
 
 // KindOption says which kind a client is for, where its type does not.

@@ -75,7 +75,7 @@ func (l *Layer[T]) Wrote(w client.Write) {
 		l.remember(cache.Revision(obj.GetResourceVersion()))
 	}
 	if w.Delete && (!told || !endures(obj)) {
-		l.goneLocked(w.Key)
+		l.goneLocked(w)
 		return
 	}
 	if !told {
@@ -96,15 +96,20 @@ func endures(obj client.Object) bool {
 	return obj.GetDeletionTimestamp() != nil && (len(obj.GetFinalizers()) > 0 || grace != nil && *grace > 0)
 }
 
-// goneLocked hides the object that is known by a name. If none is, there is
-// nothing to hide.
-func (l *Layer[T]) goneLocked(key client.Key) {
-	if e, ok := l.wrote[key]; ok {
-		l.wrote[key] = own[T]{hidden: true, deleted: true, uid: e.uid, revision: e.revision}
-		return
+// goneLocked hides the object that is known by a name, unless it is another than the
+// one that was deleted: a watch may be faster than an answer. If none is known, there
+// is nothing to hide.
+func (l *Layer[T]) goneLocked(w client.Write) {
+	e, known := l.wrote[w.Key]
+	if !known {
+		cached, ok := l.in.Get(w.Key.Namespace, w.Key.Name)
+		if !ok {
+			return
+		}
+		e = own[T]{uid: cached.GetUID(), revision: cache.Revision(cached.GetResourceVersion())}
 	}
-	if cached, ok := l.in.Get(key.Namespace, key.Name); ok {
-		l.wrote[key] = own[T]{hidden: true, deleted: true, uid: cached.GetUID(), revision: cache.Revision(cached.GetResourceVersion())}
+	if w.UID == "" || w.UID == e.uid {
+		l.wrote[w.Key] = own[T]{hidden: true, deleted: true, uid: e.uid, revision: e.revision}
 	}
 }
 

@@ -243,6 +243,29 @@ func TestWhatTheCacheHasIsHiddenOnceItIsDeleted(t *testing.T) {
 	d.expect("shop", "a")
 }
 
+func TestWhoTookTheNameOfWhatWasDeletedIsSeen(t *testing.T) {
+	d := newDesk(t)
+	d.gate.let()
+	old := d.create("a", "web")
+	eventually(t, "it came", func() bool { return d.layer.Pending() == 0 })
+	if err := d.theirs.Delete(t.Context(), d.key("a")); err != nil {
+		t.Fatal(err)
+	}
+	now, err := d.theirs.Create(t.Context(), d.config("a", "web"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the other came", func() bool {
+		got, err := d.mine.Get(t.Context(), d.key("a"))
+		return err == nil && got.UID == now.UID
+	})
+	d.gate.shut()
+	d.layer.Wrote(client.Write{Key: d.key("a"), Delete: true, UID: old.UID}) // an answer that is slower than the watch
+	d.expect("web", "a")
+	d.layer.Wrote(client.Write{Key: d.key("a"), Delete: true, UID: now.UID})
+	d.expect("web", "")
+}
+
 func TestADeletionThatWaitsForAFinalizerIsSeen(t *testing.T) {
 	d := newDesk(t)
 	held := d.config("a", "web")
