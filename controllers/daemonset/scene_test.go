@@ -19,6 +19,7 @@ import (
 	"github.com/even-keel/evenkeel/controllers/podstest"
 	"github.com/even-keel/evenkeel/evenkeeltest"
 	"github.com/even-keel/evenkeel/events"
+	"github.com/even-keel/evenkeel/informer"
 )
 
 func TestMain(m *testing.M) { evenkeeltest.Main(m) }
@@ -41,7 +42,9 @@ func stage(t *testing.T, opts ...evenkeeltest.Option) *scene {
 }
 
 func run(ctx context.Context, cfg *rest.Config) error {
-	base, err := controller.NewBase(cfg, controller.BaseOptions{Logger: slog.New(slog.DiscardHandler)})
+	base, err := controller.NewBase(cfg, controller.BaseOptions{
+		Logger: slog.New(slog.DiscardHandler), Informers: informer.Config{DetectMutations: true},
+	})
 	if err != nil {
 		return err
 	}

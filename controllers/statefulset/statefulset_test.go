@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -63,6 +65,25 @@ func TestParallelPodsDoNotWaitForEachOther(t *testing.T) {
 	s.images("web-0 one ends, web-2 one ends")
 	s.Release(key("web-0"), key("web-2"))
 	s.eventually(rolledOut(0))
+}
+
+func TestAPodWaitsUntilThoseBeforeItAreAvailable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stage(t, evenkeeltest.Bubble())
+		s.Apply(with("replicas: 3", "replicas: 2, minReadySeconds: 20"))
+		s.eventually(func(set *appsv1.StatefulSet) error {
+			if st := set.Status; st.ReadyReplicas != 1 || st.AvailableReplicas != 0 || st.Replicas != 1 {
+				return fmt.Errorf("status %+v", st)
+			}
+			return nil
+		})
+		time.Sleep(19 * time.Second)
+		s.images("web-0 one")
+		time.Sleep(2 * time.Second)
+		s.images("web-0 one, web-1 one")
+		time.Sleep(21 * time.Second)
+		s.eventually(rolledOut(2))
+	})
 }
 
 func TestAnUpdateGoesFromTheLastToThePartition(t *testing.T) {
