@@ -123,9 +123,8 @@ func (v *view) mayGo(p *corev1.Pod) bool {
 // owed reports whether a pod that is done has to be counted, and is not listed yet.
 // When a job fails, all that it still had count as failed.
 func (b *book) owed(p *corev1.Pod) bool {
-	u := b.status.UncountedTerminatedPods
 	switch {
-	case !b.valid(p) || slices.Contains(u.Failed, p.UID) || slices.Contains(u.Succeeded, p.UID):
+	case !b.valid(p) || b.listed[p.UID]:
 		return false
 	case p.Status.Phase == corev1.PodSucceeded:
 		return !b.indexed() || !b.done.has(indexOf(p)) && !b.lost.has(indexOf(p))

@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/even-keel/evenkeel/events"
 )
@@ -83,6 +84,8 @@ type view struct {
 	// delayed are the pods whose indexes are to be tried again, which keep the
 	// finalizer until then: the new pod has their count of failures.
 	delayed map[int]*corev1.Pod
+	// listed are the pods that the status lists.
+	listed map[types.UID]bool
 	// succeeded and failed are all pods that did, whether counted or not.
 	succeeded, failed int
 	start             time.Time
@@ -119,9 +122,13 @@ func (v *view) tally() {
 	u := uncounted(v.job)
 	v.succeeded = int(v.job.Status.Succeeded) + len(u.Succeeded)
 	v.failed = int(v.job.Status.Failed) + len(u.Failed)
+	v.listed = make(map[types.UID]bool, len(u.Succeeded)+len(u.Failed))
+	for _, uid := range slices.Concat(u.Succeeded, u.Failed) {
+		v.listed[uid] = true
+	}
 	for _, p := range v.pods {
 		switch {
-		case !tracked(p) || !v.valid(p) || slices.Contains(u.Failed, p.UID) || slices.Contains(u.Succeeded, p.UID):
+		case !tracked(p) || !v.valid(p) || v.listed[p.UID]:
 		case p.Status.Phase == corev1.PodSucceeded:
 			v.succeeded++
 		case hasFailed(v.job, p) && rule(v.job, p).counts():

@@ -312,6 +312,29 @@ func TestPodsAreLetGoWithTheirJob(t *testing.T) {
 	})
 }
 
+// A job that waits for its pods to go does not keep them.
+func TestPodsOfAJobThatIsBeingDeletedAreLetGo(t *testing.T) {
+	s := begin(t)
+	s.Run(run)
+	s.create(work(2, 2))
+	s.status("2 0 0 0 0")
+	pods := s.living()
+	if err := s.jobs.Delete(t.Context(), key("work"), client.Propagation(metav1.DeletePropagationForeground)); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pods { // as the garbage collector does
+		if err := s.pods.Delete(t.Context(), client.KeyOf(p)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range pods {
+		evenkeeltest.EventuallyGone[*corev1.Pod](s.Env, client.KeyOf(p))
+	}
+	if n := len(s.all()); n != 0 {
+		t.Errorf("%d pods were made for a job that goes", n)
+	}
+}
+
 func TestOrphansAreAdoptedAndTracked(t *testing.T) {
 	s := begin(t)
 	labels := map[string]string{"app": "work"}

@@ -48,18 +48,21 @@ func (v *view) wanted() int {
 func (v *view) surplus(n int) []*corev1.Pod {
 	left := slices.Clone(v.active)
 	slices.SortFunc(left, compare)
-	var out []*corev1.Pod
-	if v.indexed() {
-		taken := map[int]bool{}
-		for _, p := range slices.Backward(left) { // who is furthest keeps the index
-			if !v.valid(p) || taken[indexOf(p)] || v.done.has(indexOf(p)) {
-				out = append(out, p)
-			}
-			taken[indexOf(p)] = true
-		}
-		left = slices.DeleteFunc(left, func(p *corev1.Pod) bool { return slices.Contains(out, p) })
+	if !v.indexed() {
+		return left[:max(n, 0)]
 	}
-	return append(out, left[:max(n-len(out), 0)]...)
+	var out, kept []*corev1.Pod
+	taken := map[int]bool{}
+	for _, p := range slices.Backward(left) { // who is furthest keeps the index
+		if i := indexOf(p); !v.valid(p) || taken[i] || v.done.has(i) {
+			out = append(out, p)
+		} else {
+			taken[i] = true
+			kept = append(kept, p)
+		}
+	}
+	slices.Reverse(kept)
+	return append(out, kept[:max(n-len(out), 0)]...)
 }
 
 // slots are the pods to be made now, up to n. Failures are waited after.
