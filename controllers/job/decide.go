@@ -142,7 +142,7 @@ func (v *view) tallyIndexes() {
 	for _, p := range v.pods {
 		switch {
 		case !tracked(p) || !v.valid(p):
-		case p.Status.Phase == corev1.PodSucceeded:
+		case p.Status.Phase == corev1.PodSucceeded && !v.listed[p.UID]: // else it is among the failed
 			done[indexOf(p)] = true
 		case v.losesIndex(p):
 			lost[indexOf(p)] = true

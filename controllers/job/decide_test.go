@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -96,7 +97,22 @@ func (w *world) audit(t *testing.T, seed uint64) {
 	if complete == failed || complete != holds(&w.job.Status, batchv1.JobSuccessCriteriaMet) || failed != holds(&w.job.Status, batchv1.JobFailureTarget) {
 		t.Errorf("seed %d: conditions are %v", seed, w.job.Status.Conditions)
 	}
+	if text := w.unfounded(); text != "" {
+		t.Errorf("seed %d: %s", seed, text)
+	}
 	if s := w.job.Status; s.Active != 0 || *s.Terminating != 0 || s.StartTime == nil || complete != (s.CompletionTime != nil) {
 		t.Errorf("seed %d: status is %+v", seed, s)
 	}
+}
+
+// unfounded says what speaks against the reason for which the job ended.
+func (w *world) unfounded() string {
+	s, st := w.job.Spec, w.job.Status
+	switch reason := st.Conditions[len(st.Conditions)-1].Reason; {
+	case reason == batchv1.JobReasonCompletionsReached && int(st.Succeeded) < number32(s.Completions, 1):
+		return fmt.Sprintf("%d pods have succeeded", st.Succeeded)
+	case reason == batchv1.JobReasonBackoffLimitExceeded && st.Failed <= *s.BackoffLimit:
+		return fmt.Sprintf("%d pods have failed", st.Failed)
+	}
+	return ""
 }
