@@ -170,10 +170,22 @@ func (c *call) bound(pod *corev1.Pod, b corev1.Binding) (runtime.Object, error) 
 	for k, v := range b.Annotations {
 		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, k, v)
 	}
-	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+	pod.Status.NominatedNodeName = "" // it has served its purpose
+	pod.Status.Conditions = withCondition(pod.Status.Conditions, corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(c.api.now()),
 	})
 	return pod, nil
+}
+
+// withCondition puts a condition in the place of the one of its type, or adds it.
+func withCondition(conditions []corev1.PodCondition, c corev1.PodCondition) []corev1.PodCondition {
+	for i := range conditions {
+		if conditions[i].Type == c.Type {
+			conditions[i] = c
+			return conditions
+		}
+	}
+	return append(conditions, c)
 }
 
 // The life of a service account's token.
