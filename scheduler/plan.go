@@ -71,17 +71,23 @@ func (pl *plan) wants(n *nodeState) bool {
 	return pl.wanted[n.slot] > 0
 }
 
-// fits says what is wrong with a node: as it is, and with the pods for which room is
-// kept there.
-func (pl *plan) fits(n *nodeState) verdict {
+// fits says what is wrong with a node: with the pods for which room is kept there, and
+// as it is. The node that is returned is the one that was looked at.
+func (pl *plan) fits(n *nodeState) judged {
 	if len(pl.s.nominated) > 0 {
 		if kept := pl.nominated(n); len(kept) > 0 {
-			if v := pl.fitsBeside(n, kept); v.reason != fits {
-				return v
+			if j := pl.fitsBeside(n, kept); j.reason != fits {
+				return j
 			}
 		}
 	}
-	return pl.check(n)
+	return judged{n, pl.check(n)}
+}
+
+// judged is a node, and what is wrong with it.
+type judged struct {
+	node *nodeState
+	verdict
 }
 
 // nominated returns the other pods for which room is kept on a node.
@@ -95,7 +101,7 @@ func (pl *plan) nominated(n *nodeState) []*podInfo {
 	return out
 }
 
-func (pl *plan) fitsBeside(n *nodeState, others []*podInfo) verdict {
+func (pl *plan) fitsBeside(n *nodeState, others []*podInfo) judged {
 	n = n.clone()
 	for _, p := range others {
 		n.add(p)
@@ -105,7 +111,7 @@ func (pl *plan) fitsBeside(n *nodeState, others []*podInfo) verdict {
 	for _, p := range others {
 		pl.shift(n, p, -1)
 	}
-	return v
+	return judged{n, v}
 }
 
 // check says what is wrong with a node, in kube-scheduler's order.

@@ -26,7 +26,7 @@ func (pl *plan) preempt(d *Decision, bad []judged) {
 			reasons[notHelpful]++
 			continue
 		}
-		s, why := pl.sacrificeOn(j.node, &counts)
+		s, why := pl.sacrificeOn(pl.s.nodes[j.node.slot], &counts)
 		switch {
 		case why != "":
 			reasons[why]++
@@ -87,18 +87,17 @@ func (pl *plan) sacrificeOn(n *nodeState, counts *tallied) (*sacrifice, string) 
 		n.remove(p)
 		pl.shift(n, p, -1)
 	}
-	v := pl.fits(n)
-	var victims []*podInfo
-	if v.reason == fits {
+	j := pl.fits(n)
+	victims := lower
+	if j.reason == fits {
 		victims = pl.reprieve(n, lower)
 	} else {
-		counts.add(pl.pod, n, v)
-		victims = lower
+		counts.add(pl.pod, j)
 	}
 	for _, p := range victims { // nothing has happened
 		pl.shift(n, p, 1)
 	}
-	if v.reason != fits {
+	if j.reason != fits {
 		return nil, ""
 	}
 	return &sacrifice{n, victims}, ""

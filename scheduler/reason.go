@@ -62,20 +62,20 @@ type tallied struct {
 	lack  map[int]int // by resource; -1 is room for pods
 }
 
-func (c *tallied) add(p *podInfo, n *nodeState, v verdict) {
-	c.nodes[v.reason]++
-	switch v.reason {
+func (c *tallied) add(p *podInfo, j judged) {
+	c.nodes[j.reason]++
+	switch j.reason {
 	case untolerated:
 		if c.taint == nil {
 			c.taint = map[pair]int{}
 		}
-		t := n.taints.hard[v.taint]
+		t := j.node.taints.hard[j.taint]
 		c.taint[pair{t.Key, t.Value}]++
 	case insufficient:
 		if c.lack == nil {
 			c.lack = map[int]int{}
 		}
-		eachLack(p, n, func(resource int) { c.lack[resource]++ })
+		eachLack(p, j.node, func(resource int) { c.lack[resource]++ })
 	}
 }
 

@@ -62,10 +62,10 @@ func (s *Snapshot) decide(p *podInfo) Decision {
 		if n == nil {
 			continue
 		}
-		if v := pl.fits(n); v.reason == fits {
+		if j := pl.fits(n); j.reason == fits {
 			good = append(good, n)
 		} else {
-			bad = append(bad, judged{n, v})
+			bad = append(bad, j)
 		}
 	}
 	if len(good) > 0 {
@@ -74,18 +74,12 @@ func (s *Snapshot) decide(p *podInfo) Decision {
 	}
 	var counts tallied
 	for _, j := range bad {
-		counts.add(p, j.node, j.verdict)
+		counts.add(p, j)
 		d.rejected |= set(j.reason)
 	}
 	d.Reasons = counts.texts(&s.resources)
 	pl.preempt(&d, bad)
 	return d
-}
-
-// judged is a node that will not do.
-type judged struct {
-	node *nodeState
-	verdict
 }
 
 // best returns the node with the highest score, one of them if there are several.
