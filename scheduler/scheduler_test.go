@@ -36,9 +36,9 @@ func newScene(t testing.TB) *scene {
 }
 
 // runScheduler is a program with nothing but a scheduler.
-func runScheduler(o Options) func(ctx context.Context, cfg *rest.Config) error {
+func runScheduler(o Options, informers informer.Config) func(ctx context.Context, cfg *rest.Config) error {
 	return func(ctx context.Context, cfg *rest.Config) error {
-		base, err := controller.NewBase(cfg, controller.BaseOptions{Informers: informer.Config{MaxBackoff: 100 * time.Millisecond, DetectMutations: true}})
+		base, err := controller.NewBase(cfg, controller.BaseOptions{Informers: informers})
 		if err != nil {
 			return err
 		}
@@ -52,7 +52,9 @@ func runScheduler(o Options) func(ctx context.Context, cfg *rest.Config) error {
 	}
 }
 
-func (s *scene) schedule(o Options) (stop func()) { return s.Run(runScheduler(o)) }
+func (s *scene) schedule(o Options) (stop func()) {
+	return s.Run(runScheduler(o, informer.Config{MaxBackoff: 100 * time.Millisecond, DetectMutations: true}))
+}
 
 func must[T any](v T, err error) T {
 	if err != nil {
