@@ -276,7 +276,6 @@ func TestRevisionsAreCountedAndRemembered(t *testing.T) {
 	}
 }
 
-// The hash is a part of names that are kept: it must not change with the program.
 func TestHash(t *testing.T) {
 	m := newModel(1, rolling(ints(1), ints(0)))
 	template := &m.deployment.Spec.Template

@@ -53,7 +53,7 @@ type reconciler struct {
 func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
 	s, err := r.observe(ctx, req.Key)
 	if err != nil {
-		return controller.Done, client.IgnoreNotFound(err)
+		return controller.Done, unlessPassed(err)
 	}
 	do := decide(s)
 	if do.nothing() {
@@ -61,9 +61,19 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	}
 	did := r.act(ctx, s.deployment, do)
 	if s, err = r.observe(ctx, req.Key); err != nil {
-		return controller.Done, client.IgnoreNotFound(err)
+		return controller.Done, unlessPassed(err)
 	}
 	return r.report(ctx, s, did)
+}
+
+// unlessPassed is nil if an object is gone, or was written by another since it was
+// seen: the event of that is still to come, or waits already, and there is no need
+// to try again before.
+func unlessPassed(err error) error {
+	if client.IsNotFound(err) || client.IsConflict(err) {
+		return nil
+	}
+	return err
 }
 
 // observe claims the ReplicaSets of a Deployment, and returns what there is.
@@ -93,12 +103,12 @@ func (r *reconciler) report(ctx context.Context, s seen, did outcome) (controlle
 	}
 	if !equality.Semantic.DeepEqual(s.deployment.Status, now.Status) || !maps.Equal(s.deployment.Annotations, now.Annotations) {
 		if _, err := r.deployments.UpdateStatus(ctx, now); err != nil {
-			return controller.Done, client.IgnoreNotFound(fmt.Errorf("report %s: %w", client.KeyOf(now), err))
+			return controller.Done, unlessPassed(fmt.Errorf("report %s: %w", client.KeyOf(now), err))
 		}
 	}
 	switch wait := untilDeadline(now, s.now); {
 	case did.err != nil:
-		return controller.Done, did.err
+		return controller.Done, unlessPassed(did.err)
 	case did.collided:
 		return controller.RequeueAfter(0), nil
 	case wait > 0:

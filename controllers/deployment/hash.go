@@ -15,9 +15,9 @@ import (
 	"k8s.io/utils/dump"
 )
 
-// hash names a template. It is the one that kube-controller-manager computes of the
-// same version of the API's types, so that either finds the other's ReplicaSets by
-// name; but nothing depends on that, for templates are compared themselves.
+// hash names a template. It is of the template's Go type, as kube-controller-manager's
+// is, and so may differ between versions of the API's types. Nothing depends on it:
+// templates are compared themselves.
 func hash(t *corev1.PodTemplateSpec, collisions *int32) string {
 	h := fnv.New32a()
 	_, _ = io.WriteString(h, dump.ForHash(*t)) // a hash takes all

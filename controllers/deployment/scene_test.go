@@ -97,7 +97,7 @@ func kubelet(ctx context.Context, cfg *rest.Config) error {
 			return controller.Requeue, nil
 		}
 		return controller.Done, client.IgnoreNotFound(err)
-	}, controller.For[*corev1.Pod](), controller.Workers(4)))
+	}, controller.For[*corev1.Pod](), controller.Workers(16), controller.RetryRate(-1, 0)))
 	if err != nil {
 		return err
 	}

@@ -53,13 +53,13 @@ type reconciler struct {
 func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
 	s, err := r.observe(ctx, req.Key)
 	if err != nil {
-		return controller.Done, ignoreGone(err)
+		return controller.Done, unlessPassed(err)
 	}
 	do := decide(s)
 	failed := r.act(ctx, s.set, do)
 	if !do.nothing() {
 		if s, err = r.observe(ctx, req.Key); err != nil {
-			return controller.Done, ignoreGone(err)
+			return controller.Done, unlessPassed(err)
 		}
 	}
 	if err := r.report(ctx, s, failed); err != nil {
@@ -76,8 +76,15 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	return controller.Done, nil
 }
 
-// ignoreGone is nil if there is no such ReplicaSet any more.
-func ignoreGone(err error) error { return client.IgnoreNotFound(err) }
+// unlessPassed is nil if the object is gone, or was written by another since it was
+// seen: the event of that is still to come, or waits already, and there is no need
+// to try again before.
+func unlessPassed(err error) error {
+	if client.IsNotFound(err) || client.IsConflict(err) {
+		return nil
+	}
+	return err
+}
 
 // observe claims the pods of a ReplicaSet, and returns what there is.
 func (r *reconciler) observe(ctx context.Context, key client.Key) (seen, error) {
@@ -126,7 +133,7 @@ func (r *reconciler) report(ctx context.Context, s seen, failed *failure) error 
 	now := s.set.DeepCopy()
 	now.Status = status
 	if _, err := r.sets.UpdateStatus(ctx, now); err != nil {
-		return ignoreGone(fmt.Errorf("report %s: %w", client.KeyOf(now), err))
+		return unlessPassed(fmt.Errorf("report %s: %w", client.KeyOf(now), err))
 	}
 	return nil
 }
