@@ -187,6 +187,11 @@ func (w *world) apply(s seen, do plan) {
 		if n := w.nodes[node]; n == nil || fitterOf(w.set).of(n) != runs {
 			w.fail("a pod is made for %s", node)
 		}
+		for _, there := range s.pods {
+			if nodeOf(there) == node && !s.surges() {
+				w.fail("a pod is made for %s beside %s", node, there.Name)
+			}
+		}
 		p := s.newPod(node)
 		w.made++
 		p.Name, p.Status.Phase, p.CreationTimestamp = fmt.Sprintf("p%03d", w.made), corev1.PodPending, metav1.NewTime(w.now)

@@ -135,6 +135,11 @@ func (w *world) apply(do plan) {
 		if w.pods[m.pod.Name] != nil {
 			w.fail("%s is made twice", m.pod.Name)
 		}
+		for i := range w.set.Spec.VolumeClaimTemplates {
+			if w.lost(w.claims[claimName(w.set, i, ordinalOf(w.set, m.pod))]) {
+				w.fail("%s is made with a claim that goes", m.pod.Name)
+			}
+		}
 		w.note("create %s of %s", m.pod.Name, revisionOf(m.pod))
 		w.uids++
 		m.pod.UID, m.pod.Status.Phase = types.UID(fmt.Sprint(w.uids)), corev1.PodPending
@@ -204,9 +209,10 @@ func (w *world) checkOrder(s seen, do plan, replicas, condemned []*corev1.Pod, r
 			w.fail("%s is made when %d are up", m.pod.Name, upTo)
 		}
 	}
-	for i, p := range condemned {
-		if removed[p.Name] && (i > 0 || len(removed) > 1 || upTo < len(replicas)) {
-			w.fail("%s goes before %s, or when %d of %d are up", p.Name, condemned[0].Name, upTo, len(replicas))
+	for _, p := range condemned {
+		last := !slices.ContainsFunc(condemned, func(q *corev1.Pod) bool { return ordinalOf(s.set, q) > ordinalOf(s.set, p) })
+		if removed[p.Name] && (!last || len(removed) > 1 || upTo < len(replicas)) {
+			w.fail("%s goes before others, or when %d of %d are up", p.Name, upTo, len(replicas))
 		}
 	}
 	for i, p := range replicas {
@@ -232,7 +238,6 @@ func (w *world) kubelet(p *corev1.Pod, well bool) {
 	switch {
 	case p.DeletionTimestamp != nil:
 		delete(w.pods, p.Name)
-		w.collect(p)
 	case p.Status.Phase == corev1.PodPending:
 		p.Status.Phase = corev1.PodRunning
 	case p.Status.Phase != corev1.PodRunning:
@@ -246,10 +251,21 @@ func (w *world) kubelet(p *corev1.Pod, well bool) {
 	w.note("kubelet: %s is %s, ready %v", p.Name, p.Status.Phase, running(p))
 }
 
-// collect deletes the claims of a pod that is gone, as the garbage collector does.
-func (w *world) collect(p *corev1.Pod) {
-	maps.DeleteFunc(w.claims, func(_ string, c *corev1.PersistentVolumeClaim) bool {
-		return slices.ContainsFunc(c.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == p.UID })
+// collect deletes the claims of pods that are gone, as the garbage collector does.
+func (w *world) collect() {
+	maps.DeleteFunc(w.claims, func(name string, c *corev1.PersistentVolumeClaim) bool {
+		if w.lost(c) {
+			w.note("claim %s goes", name)
+			return true
+		}
+		return false
+	})
+}
+
+// lost reports whether a claim is owned by a pod that is gone.
+func (w *world) lost(c *corev1.PersistentVolumeClaim) bool {
+	return slices.ContainsFunc(c.OwnerReferences, func(r metav1.OwnerReference) bool {
+		return r.Kind == "Pod" && (w.pods[r.Name] == nil || w.pods[r.Name].UID != r.UID)
 	})
 }
 
@@ -265,6 +281,8 @@ func (w *world) chance() {
 		w.delete(pick(w.rand, names...))
 	case n < 14 && len(names) > 0:
 		w.kubelet(w.pods[pick(w.rand, names...)], n < 11)
+	case n < 16:
+		w.collect()
 	default:
 		w.reconcile()
 	}
@@ -276,6 +294,7 @@ func (w *world) heal() {
 		w.reconcile()
 		w.now = w.now.Add(time.Minute)
 		before := len(w.log)
+		w.collect()
 		for _, name := range slices.Sorted(maps.Keys(w.pods)) {
 			if p := w.pods[name]; p.DeletionTimestamp != nil || !running(p) && !strings.HasPrefix(string(p.Status.Phase), "F") && p.Status.Phase != corev1.PodSucceeded {
 				w.kubelet(p, true)
