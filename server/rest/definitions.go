@@ -283,7 +283,4 @@ func (a *API) versionResource(v *custom.Version) *resource {
 func (a *API) replaceCustom(name string, with []*resource) {
 	gone := a.registry.replace(name, with)
 	a.describeCustom(append(slices.Clone(gone), with...))
-	for _, r := range gone {
-		r.watches.end()
-	}
 }

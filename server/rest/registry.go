@@ -59,7 +59,9 @@ func (g *registry) addLocked(r *resource) {
 	g.resources = append(g.resources, r)
 }
 
-// replace puts the versions of a custom resource in place of those that it had.
+// replace puts the versions of a custom resource in place of those that it had,
+// whose watches end before: what the new versions write is not shown as the old
+// ones would have it.
 func (g *registry) replace(storageName string, with []*resource) (gone []*resource) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -77,6 +79,9 @@ func (g *registry) replace(storageName string, with []*resource) (gone []*resour
 		}
 	}
 	g.resources = kept
+	for _, r := range gone {
+		r.watches.end()
+	}
 	for _, r := range with {
 		g.addLocked(r)
 	}

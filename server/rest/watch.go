@@ -142,7 +142,7 @@ func (w *watching) runUntil(ctx context.Context, due time.Time) bool {
 		events, err := w.cursor.Next(next)
 		switch {
 		case err == nil:
-			if w.sendEvents(events) != nil {
+			if ctx.Err() != nil || w.sendEvents(events) != nil {
 				return false
 			}
 		case errors.Is(err, context.DeadlineExceeded):
