@@ -119,13 +119,13 @@ func TestServicesGetAddresses(t *testing.T) {
 		body string
 		code int
 	}{
-		"explicit":     {service("b", `,"clusterIP":"10.0.0.77"`), 201},
+		"explicit":     {service("b", `,"clusterIP":"10.0.0.7"`), 201},
 		"taken":        {service("c", fmt.Sprintf(`,"clusterIP":%q`, ip)), 422},
 		"outside":      {service("d", `,"clusterIP":"10.9.0.1"`), 422},
 		"headless":     {service("e", `,"clusterIP":"None"`), 201},
-		"port":         {service("f", `,"type":"NodePort","ports":[{"port":80,"nodePort":30123}]`), 201},
+		"port":         {service("f", `,"type":"NodePort","ports":[{"port":80,"nodePort":30012}]`), 201},
 		"port outside": {service("h", `,"type":"NodePort","ports":[{"port":80,"nodePort":80}]`), 422},
-		"dry run":      {service("i", `,"clusterIP":"10.0.0.99"`), 201},
+		"dry run":      {service("i", `,"clusterIP":"10.0.0.9"`), 201},
 	} {
 		path := services
 		if name == "dry run" {
@@ -135,10 +135,10 @@ func TestServicesGetAddresses(t *testing.T) {
 			t.Errorf("%s: %d %s", name, got.code, got.body)
 		}
 	}
-	if got := r.do("POST", services, service("g", `,"type":"NodePort","ports":[{"port":80,"nodePort":30123}]`)); got.code != 422 {
+	if got := r.do("POST", services, service("g", `,"type":"NodePort","ports":[{"port":80,"nodePort":30012}]`)); got.code != 422 {
 		t.Errorf("a taken port: %d %s", got.code, got.body)
 	}
-	if claimed("10.0.0.99") != 404 {
+	if claimed("10.0.0.9") != 404 {
 		t.Error("a dry run claims an address")
 	}
 	// To a name outside the cluster, and back: the address is given up, and one taken.
@@ -155,7 +155,7 @@ func TestServicesGetAddresses(t *testing.T) {
 
 	// A claim that no service holds is dropped at a start, if it is old: another
 	// server may be about to store the service of a new one.
-	orphan := `{"metadata":{"name":"10.0.0.200","labels":{"ipaddress.kubernetes.io/managed-by":"ipallocator.k8s.io","ipaddress.kubernetes.io/ip-family":"IPv4"}},"spec":{"parentRef":{"resource":"services","namespace":"default","name":"gone"}}}`
+	orphan := `{"metadata":{"name":"10.0.0.12","labels":{"ipaddress.kubernetes.io/managed-by":"ipallocator.k8s.io","ipaddress.kubernetes.io/ip-family":"IPv4"}},"spec":{"parentRef":{"resource":"services","namespace":"default","name":"gone"}}}`
 	if got := r.do("POST", "/apis/networking.k8s.io/v1/ipaddresses", orphan); got.code != 201 {
 		t.Fatalf("claim: %d %s", got.code, got.body)
 	}
@@ -166,8 +166,8 @@ func TestServicesGetAddresses(t *testing.T) {
 		r = start(t, store, func(c *server.Config) {
 			c.Now = func() time.Time { return time.Now().Add(time.Duration(later) * time.Hour) }
 		})
-		if claimed("10.0.0.200") != want || claimed("10.0.0.77") != 200 {
-			t.Errorf("after a start %d hours later: orphan %d, held %d", later, claimed("10.0.0.200"), claimed("10.0.0.77"))
+		if claimed("10.0.0.12") != want || claimed("10.0.0.7") != 200 {
+			t.Errorf("after a start %d hours later: orphan %d, held %d", later, claimed("10.0.0.12"), claimed("10.0.0.7"))
 		}
 	}
 	if got := r.do("GET", services+"/kubernetes", ""); got.at("spec", "clusterIP") != "10.0.0.1" {

@@ -156,19 +156,37 @@ func (p *servicePool) takeIP(want string) (string, error) {
 	return "", kinds.ErrServiceRangeFull
 }
 
-// addresses yields the addresses of a range from a random one on, without the
-// network's own, the first, which is the API server's, and the broadcast's.
+// addresses yields the addresses of a range, those that people choose last,
+// without the network's own, the first, which is the API server's, and the
+// broadcast's.
 func addresses(cidr netip.Prefix) func(func(netip.Addr) bool) {
 	return func(yield func(netip.Addr) bool) {
 		size := min(1<<(cidr.Addr().BitLen()-cidr.Bits()), 1<<16)
-		start := rand.IntN(size)
-		for i := range size {
-			n := (start + i) % size
-			if n < 2 || n == size-1 {
+		for n := range chosenLast(size, min(max(16, size/16), 256)) {
+			if n >= 2 && n < size-1 && !yield(nth(cidr, n)) {
+				return
+			}
+		}
+	}
+}
+
+// chosenLast yields the numbers below size: from a random one on those from
+// band up, then those below it, which are left to people who choose themselves.
+func chosenLast(size, band int) func(func(int) bool) {
+	if size <= band {
+		band = 0
+	}
+	return func(yield func(int) bool) {
+		for _, part := range [][2]int{{band, size}, {0, band}} {
+			n := part[1] - part[0]
+			if n == 0 {
 				continue
 			}
-			if !yield(nth(cidr, n)) {
-				return
+			start := rand.IntN(n)
+			for i := range n {
+				if !yield(part[0] + (start+i)%n) {
+					return
+				}
 			}
 		}
 	}
@@ -230,10 +248,9 @@ func (p *servicePool) takePort(want int32) (int32, error) {
 		}
 		return want, p.claimPort(want)
 	}
-	n := last - first + 1
-	start := rand.Int32N(n)
-	for i := range n {
-		port := first + (start+i)%n
+	size := int(last - first + 1)
+	for n := range chosenLast(size, min(max(16, size/32), 128)) {
+		port := first + int32(n)
 		if claimed.Get("", strconv.Itoa(int(port))) != nil {
 			continue
 		}

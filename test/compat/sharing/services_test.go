@@ -83,14 +83,14 @@ func TestAddressesAreGivenOutOnce(t *testing.T) {
 	for i := range cap(won) {
 		c := []kubernetes.Interface{a, b}[i%2]
 		all.Go(func() {
-			if s, err := c.CoreV1().Services(ns).Create(ctx, service(fmt.Sprintf("wants-%d", i), "10.0.0.200"), metav1.CreateOptions{}); err == nil {
+			if s, err := c.CoreV1().Services(ns).Create(ctx, service(fmt.Sprintf("wants-%d", i), "10.0.0.12"), metav1.CreateOptions{}); err == nil {
 				won <- s.Name
 			}
 		})
 	}
 	all.Wait()
 	if len(won) > 1 {
-		t.Errorf("10.0.0.200 was given to %d services", len(won))
+		t.Errorf("10.0.0.12 was given to %d services", len(won))
 	}
 	unique(t, a)
 	unique(t, b)

@@ -155,10 +155,10 @@ func TestWritesFollowWrites(t *testing.T) {
 			}
 		},
 		"a service's address after a delete": func(ctx context.Context, t *testing.T, a, b kubernetes.Interface, ns, name string) {
-			must(a.CoreV1().Services(ns).Create(ctx, service(name, "10.0.0.77"), metav1.CreateOptions{}))(t)
+			must(a.CoreV1().Services(ns).Create(ctx, service(name, "10.0.0.7"), metav1.CreateOptions{}))(t)
 			must(b.CoreV1().Services(ns).Get(ctx, name, metav1.GetOptions{}))(t)
 			check(t, a.CoreV1().Services(ns).Delete(ctx, name, metav1.DeleteOptions{}))
-			must(b.CoreV1().Services(ns).Create(ctx, service(name, "10.0.0.77"), metav1.CreateOptions{}))(t)
+			must(b.CoreV1().Services(ns).Create(ctx, service(name, "10.0.0.7"), metav1.CreateOptions{}))(t)
 			check(t, b.CoreV1().Services(ns).Delete(ctx, name, metav1.DeleteOptions{}))
 		},
 		"a token after an account": func(ctx context.Context, t *testing.T, a, b kubernetes.Interface, ns, name string) {
