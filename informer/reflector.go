@@ -275,8 +275,8 @@ func (r *reflector[T]) takeItems(items []item[T], s *state[T]) (*state[T], error
 			events = append(events, r.of.event(it))
 		case s != nil && it.initialEnd():
 			flush()
+			r.part.board.enter(Watching) // before anybody hears that it is complete
 			r.complete(s.replacement, revision)
-			r.part.board.enter(Watching)
 			s = nil
 		}
 	}
