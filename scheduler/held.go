@@ -80,15 +80,9 @@ func (h *heldTerms) about(s *Snapshot, p *podInfo, do func(*held)) {
 	if len(h.byKey) == 0 {
 		return
 	}
-	some := func(list []*held) {
-		for _, t := range list {
-			if t.sel.selects(s, p) {
-				do(t)
-			}
+	filed(h.byLabel, p, func(t *held) {
+		if t.sel.selects(s, p) {
+			do(t)
 		}
-	}
-	some(h.byLabel[pair{}])
-	for k, v := range p.pod.Labels {
-		some(h.byLabel[pair{k, v}])
-	}
+	})
 }

@@ -157,16 +157,22 @@ func newTallies() tallies {
 
 // about calls a function with the tallies that select a pod.
 func (t *tallies) about(s *Snapshot, p *podInfo, do func(*tally)) {
-	some := func(list []*tally) {
-		for _, c := range list {
-			if c.sel.selects(s, p) {
-				do(c)
-			}
+	filed(t.byLabel, p, func(c *tally) {
+		if c.sel.selects(s, p) {
+			do(c)
 		}
+	})
+}
+
+// filed calls a function with what is filed under a label of a pod, or under none.
+func filed[T any](byLabel map[pair][]T, p *podInfo, do func(T)) {
+	for _, t := range byLabel[pair{}] {
+		do(t)
 	}
-	some(t.byLabel[pair{}])
 	for k, v := range p.pod.Labels {
-		some(t.byLabel[pair{k, v}])
+		for _, t := range byLabel[pair{k, v}] {
+			do(t)
+		}
 	}
 }
 
