@@ -57,7 +57,7 @@ type Policy struct {
 var (
 	clientHalf  = []string{"client", "cache", "informer", "workqueue", "events", "leader", "controller", "manager", "explore"}
 	serverHalf  = []string{"storage", "storage/embedded", "storage/etcd", "storage/storagetest", "server", "server/*"}
-	controllers = []string{"controllers/*", "scheduler", "node"}
+	controllers = []string{"controllers/*", "scheduler", "node", "node/*"}
 	tooling     = []string{"codegen", "scaffold", "console"}
 
 	bothHalves = slices.Concat(clientHalf, serverHalf, controllers)
@@ -120,8 +120,13 @@ var Evenkeel = Policy{
 			Gives: "a built-in controller each"},
 		{Folder: "scheduler", May: without(clientHalf, "manager", "explore"), Tests: []string{"explore"},
 			Gives: "places pods on nodes"},
-		{Folder: "node", May: without(clientHalf, "manager", "explore"), Tests: []string{"explore"},
+		{Folder: "node", May: without(clientHalf, "manager", "explore"), Tests: []string{"explore", "node/simulated"},
 			Gives: "the node agent"},
+		{Folder: "node/runtimetest", May: []string{"client", "node"}, Gives: "the suite that every runtime passes"},
+		{Folder: "node/simulated", May: []string{"client", "node"}, Tests: []string{"node/runtimetest"},
+			Gives: "a runtime in which nothing runs: pods live by the clock"},
+		{Folder: "node/process", May: []string{"client", "node"}, Tests: slices.Concat(without(clientHalf, "manager", "explore"), []string{"node/runtimetest"}),
+			Gives: "a runtime that runs containers' commands as local processes"},
 
 		{Folder: "codegen", Gives: "generators"},
 		{Folder: "scaffold", Gives: "project scaffolds"},
