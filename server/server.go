@@ -51,6 +51,8 @@ type Config struct {
 	Version version.Info
 	// Services says which addresses and ports services get.
 	Services rest.ServiceRange
+	// Nodes finds the agents of nodes, for the logs of pods; nil knows none.
+	Nodes rest.Nodes
 	// Limits bound what clients can take; zero fields mean the defaults.
 	Limits Limits
 	// EventLife is how long events are kept; zero is an hour.
@@ -101,7 +103,7 @@ func (s *Server) Run(ctx context.Context) error {
 		Store: s.config.Store, Hub: s.hub, Kinds: kinds.All(), Scheme: kinds.Scheme(), Logger: s.log, Now: s.config.Now,
 		Address: cmp.Or(s.config.Address, s.config.Listener.Addr().String()), Tokens: s.config.Tokens,
 		Authorizer: s.config.Authorizer, ReviewToken: s.config.ReviewToken,
-		Services: s.config.Services,
+		Services: s.config.Services, Nodes: s.config.Nodes,
 	})
 	defer s.api.Close()
 	if err := s.api.LoadDefinitions(); err != nil {

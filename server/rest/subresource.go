@@ -49,7 +49,7 @@ func (c *call) serveSubresource() error {
 	case "serviceaccounts/token":
 		return c.post(c.issueToken)
 	default:
-		return c.noNodeAgent()
+		return c.onNode()
 	}
 }
 
@@ -60,8 +60,8 @@ func (c *call) post(serve func() error) error {
 	return serve()
 }
 
-// noNodeAgent answers for what only the node of a pod can do.
-func (c *call) noNodeAgent() error {
+// onNode answers for what only the node of a pod can do.
+func (c *call) onNode() error {
 	current, err := c.current()
 	if err != nil {
 		return err
@@ -78,8 +78,11 @@ func (c *call) noNodeAgent() error {
 		}
 		return apierrors.NewBadRequest(fmt.Sprintf("pod %s does not have a host assigned", pod.Name))
 	}
+	if pod, ok := obj.(*corev1.Pod); ok && c.target.subresource == "log" && c.api.nodes != nil {
+		return c.log(pod)
+	}
 	return apierrors.NewGenericServerResponse(http.StatusNotImplemented, c.r.Method, c.res.groupResource(), c.target.name,
-		fmt.Sprintf("no node agent serves %s of pod %s: this server runs no containers yet", c.target.subresource, c.target.name), 0, true)
+		fmt.Sprintf("no node agent serves %s of pod %s: this server reaches none", c.target.subresource, c.target.name), 0, true)
 }
 
 // serveSide answers for one side of an object. merge takes over that side; nil
