@@ -39,6 +39,9 @@ type Subject struct {
 	Behave func(p *corev1.Pod, c *corev1.Container, b Behaviour)
 	// Probe is one that a container answers as it behaves.
 	Probe corev1.Probe
+	// Settle waits until a container that has started does as it behaves; nil if it does
+	// at once.
+	Settle func(id node.PodID, container string)
 	// Around runs each test, in a bubble if the runtime can live in one.
 	Around func(t *testing.T, test func(t *testing.T))
 }
@@ -133,6 +136,9 @@ func (s *stage) started(id node.PodID, p *corev1.Pod, container int, attempt int
 		s.t.Fatal(err)
 	}
 	s.until(id, container, func(c node.ContainerState) bool { return c.Phase != node.Starting })
+	if s.Settle != nil {
+		s.Settle(id, fmt.Sprint("c", container))
+	}
 }
 
 // until waits until a container is as wanted, and returns it.
