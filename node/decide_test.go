@@ -240,7 +240,7 @@ func seeds(t *testing.T, n uint64) []uint64 {
 }
 
 func TestDecideKeepsItsPromises(t *testing.T) {
-	for _, seed := range seeds(t, 500) {
+	for _, seed := range seeds(t, 200) {
 		w := newWorld(t, seed)
 		for range 40 {
 			w.happen(w.step())
