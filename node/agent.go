@@ -112,7 +112,7 @@ func New(s client.Source, told *events.Recorder, rt Runtime, o Options) *Agent {
 	}
 	a.nodes = newNodes(s, rt, &a.options)
 	a.work = controller.New("node-pods", a.reconcile,
-		controller.For[*corev1.Pod](controller.With(a.selection()), controller.Where(a.concerns)),
+		controller.For[*corev1.Pod](controller.With(a.selection()...), controller.Where(a.concerns)),
 		controller.Channel("runtime", a.leftovers()),
 		controller.Workers(a.options.Workers), controller.IgnoreOwnWrites(),
 		controller.Backoff(workqueue.Exponential(50*time.Millisecond, 30*time.Second)), controller.RetryRate(-1, 0))
@@ -136,13 +136,13 @@ func (a *Agent) Run(ctx context.Context) error {
 	return a.runtime.Run(ctx, a.changed)
 }
 
-// selection is which pods are watched: those of the node or, of several, all that
-// are bound.
-func (a *Agent) selection() informer.Option {
+// selection is which pods are watched: those of the node or, for several nodes, all,
+// which shares the informer of other controllers.
+func (a *Agent) selection() []informer.Option {
 	if n := a.options.Nodes; len(n) == 1 {
-		return informer.Fields("spec.nodeName=" + n[0].Name)
+		return []informer.Option{informer.Fields("spec.nodeName=" + n[0].Name)}
 	}
-	return informer.Fields("spec.nodeName!=")
+	return nil
 }
 
 // concerns reports whether a pod is bound to one of the agent's nodes. A pod that is

@@ -189,6 +189,7 @@ func (d *decision) initialized() bool {
 func (d *decision) end() {
 	left := false
 	for i := range d.slots {
+		d.watchReadiness(&d.slots[i])
 		if s := &d.slots[i]; s.role != sidecar && s.state.runs() {
 			left = true
 			d.stop(s, d.grace(), "Stopping container "+s.spec.Name)
@@ -226,15 +227,15 @@ func (d *decision) stop(s *slot, grace time.Duration, why string) {
 
 // live has the pod's containers run, in their order.
 func (d *decision) live() {
-	if t, bad := d.memory.trouble[""]; bad && d.now.Before(t.retry) {
+	t, held := d.memory.trouble[""]
+	if held = held && d.now.Before(t.retry); held {
 		d.wake(t.retry)
-		return
 	}
 	if !d.known || d.memory.prepared == nil {
-		d.prepare = true
+		d.prepare = !held
 		return
 	}
-	d.prepare = d.stale() || !maps.Equal(d.pod.Annotations, *d.memory.prepared)
+	d.prepare = !held && (d.stale() || !maps.Equal(d.pod.Annotations, *d.memory.prepared))
 	initialized := d.initialized()
 	for i := range d.slots {
 		s := &d.slots[i]
@@ -313,7 +314,11 @@ func (d *decision) backsOff(s *slot, at time.Time) {
 // watchOver asks the probes of a container that runs, and has it end if they say so.
 func (d *decision) watchOver(s *slot) {
 	c := s.spec
-	if !s.state.StopBy.IsZero() || s.role == initRole || s.role == ephemeral {
+	if s.role == initRole || s.role == ephemeral {
+		return
+	}
+	if !s.state.StopBy.IsZero() {
+		d.watchReadiness(s)
 		return
 	}
 	if c.StartupProbe != nil {
@@ -333,8 +338,13 @@ func (d *decision) watchOver(s *slot) {
 		}
 		d.probe(s, Liveness, c.LivenessProbe)
 	}
-	if c.ReadinessProbe != nil {
-		d.probe(s, Readiness, c.ReadinessProbe)
+	d.watchReadiness(s)
+}
+
+// watchReadiness asks whether a container is ready, also while it ends.
+func (d *decision) watchReadiness(s *slot) {
+	if p := s.spec.ReadinessProbe; p != nil && d.started(s) {
+		d.probe(s, Readiness, p)
 	}
 }
 

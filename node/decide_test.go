@@ -297,3 +297,42 @@ func TestExpand(t *testing.T) {
 		}
 	}
 }
+
+// running is a view of a pod whose only container runs and has a readiness probe.
+func running() view {
+	w := view{
+		now: time.Unix(1_000_000, 0), known: true, options: &Options{MaxBackoff: time.Minute},
+		memory: memory{prepared: new(map[string]string), health: map[probeName]verdict{{"app", Readiness}: healthy}},
+		pod:    &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", ReadinessProbe: &corev1.Probe{}}}}},
+	}
+	w.seen.Containers = []ContainerState{{Name: "app", ID: "x", Phase: Running, StartedAt: w.now.Add(-time.Minute)}}
+	return w
+}
+
+func TestAPodThatRunsOutlivesTroubleWithItsVolumes(t *testing.T) {
+	v := running()
+	v.memory.refresh = v.now.Add(-time.Second)
+	v.memory.trouble = map[string]trouble{"": {retry: v.now.Add(time.Second)}}
+	p := decide(v)
+	if p.prepare || len(p.probes) != 1 || !p.status.ContainerStatuses[0].Ready || !p.next.Equal(v.now.Add(time.Second)) {
+		t.Errorf("the plan is %+v", p)
+	}
+	v.now = v.now.Add(time.Second)
+	if p := decide(v); !p.prepare || len(p.probes) != 1 {
+		t.Errorf("then it is %+v", p)
+	}
+}
+
+func TestAPodThatEndsIsAskedWhetherItIsReady(t *testing.T) {
+	v := running()
+	at := metav1.NewTime(v.now.Add(30 * time.Second))
+	v.pod.DeletionTimestamp = &at
+	p := decide(v)
+	if len(p.probes) != 1 || !p.status.ContainerStatuses[0].Ready || len(p.stops) != 1 || p.stops[0].grace != 30*time.Second {
+		t.Errorf("the plan is %+v", p)
+	}
+	v.seen.Containers[0].StopBy = at.Time
+	if p := decide(v); len(p.stops) != 0 || len(p.probes) != 1 {
+		t.Errorf("then it is %+v", p)
+	}
+}

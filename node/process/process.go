@@ -256,21 +256,32 @@ func (r *Runtime) Start(ctx context.Context, id node.PodID, c node.Container) er
 // launch starts the process and puts it into its pod, unless the runtime ends.
 func (r *Runtime) launch(p *pod, next *container) error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
+	old, closed := p.containers[next.name], r.closed
+	if !closed {
+		r.work.Add(1)
+	}
+	r.mu.Unlock()
+	if closed {
 		return ErrClosed
 	}
-	if old := p.containers[next.name]; old != nil {
+	if old != nil {
 		next.last = old.state().Exit
 	}
 	if err := next.start(); err != nil {
+		r.work.Done()
 		return &node.Failure{Reason: node.ReasonRun, Message: err.Error()}
 	}
-	p.containers[next.name] = next
-	r.work.Go(func() {
+	go func() {
+		defer r.work.Done()
 		next.wait()
 		r.tell(p.id)
-	})
+	}()
+	r.mu.Lock()
+	p.containers[next.name], closed = next, r.closed
+	r.mu.Unlock()
+	if closed {
+		next.stop(0, nil) // it was not there when the others were told
+	}
 	return nil
 }
 
