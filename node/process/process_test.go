@@ -54,14 +54,16 @@ func TestRuntime(t *testing.T) {
 	})
 }
 
+// behave gives a container a command that ends by itself after a minute: a test that
+// is killed leaves nothing behind for longer.
 func behave(_ *corev1.Pod, c *corev1.Container, b runtimetest.Behaviour) {
-	script := "echo ready; exec sleep 1000"
+	script := "echo ready; exec sleep 60"
 	switch {
 	case b.Impossible:
 		c.Command = []string{"evenkeel-no-such-command"}
 		return
 	case b.Deaf:
-		script = `trap "" TERM; echo ready; while :; do sleep 1; done`
+		script = `trap "" TERM; echo ready; for i in $(seq 60); do sleep 1; done`
 	case b.Unhealthy:
 		script = "touch ill; " + script
 	case b.ExitCode >= 0:
@@ -257,7 +259,7 @@ func TestLogsAreBounded(t *testing.T) {
 
 func TestAWholeGroupEnds(t *testing.T) {
 	s := begin(t, t.TempDir())
-	s.sh(0, "sleep 1000 & echo $!; exit 3")
+	s.sh(0, "sleep 60 & echo $!; exit 3")
 	child := strings.TrimSpace(s.logs(node.LogOptions{Follow: true, Tail: -1}))
 	pid, err := strconv.Atoi(child)
 	if err != nil {
@@ -319,7 +321,7 @@ func TestHooks(t *testing.T) {
 	run := func(script string) *corev1.LifecycleHandler {
 		return &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"sh", "-c", script}}}
 	}
-	s.sh(0, `trap "echo told; exit 0" TERM; echo ready; while :; do sleep 0.01; done`, func(c *node.Container) {
+	s.sh(0, `trap "echo told; exit 0" TERM; echo ready; for i in $(seq 6000); do sleep 0.01; done`, func(c *node.Container) {
 		c.Spec.Lifecycle = &corev1.Lifecycle{PostStart: run("echo started >hooks"), PreStop: run("echo stops >>hooks")}
 	})
 	waitForLine(t, s.Runtime, s.id, "app", "ready")
@@ -336,7 +338,7 @@ func TestHooks(t *testing.T) {
 func TestWhatAnAgentLeftIsKilled(t *testing.T) {
 	folder := t.TempDir()
 	first := begin(t, folder)
-	first.sh(0, "echo ready; exec sleep 1000")
+	first.sh(0, "echo ready; exec sleep 60")
 	waitForLine(t, first.Runtime, first.id, "app", "ready")
 	second := open(t, folder) // as if the first had been killed
 	if got := second.Pods(); len(got) != 1 || got[0] != first.id {
