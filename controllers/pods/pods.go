@@ -1,9 +1,12 @@
 // Package pods is what controllers that make pods of a template have in common: when
-// a pod counts as up, how a pod is made, and how many are made at once.
+// a pod counts as up, how a pod is made, how many are made at once, and which are on
+// a node.
 package pods
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -15,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/even-keel/evenkeel/client"
+	"github.com/even-keel/evenkeel/controller"
+	"github.com/even-keel/evenkeel/informer"
 )
 
 // Ended reports whether all containers of a pod have come to their end, well or not.
@@ -55,6 +60,26 @@ func AvailableIn(p *corev1.Pod, minReadySeconds int32, now time.Time) (time.Dura
 func Available(p *corev1.Pod, minReadySeconds int32, now time.Time) bool {
 	in, ok := AvailableIn(p, minReadySeconds, now)
 	return ok && in == 0
+}
+
+// nodeIndex has pods by the name of their node. Servers know it as a field.
+const nodeIndex = "spec.nodeName"
+
+// ByNode has [OnNode] find a source's pods in the cache.
+func ByNode() controller.SourceOption {
+	return controller.With(informer.Index(nodeIndex, func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} }))
+}
+
+// OnNode returns the pods of a node. They have to be watched with [ByNode].
+func OnNode(ctx context.Context, all *client.Client[*corev1.Pod], node string) ([]*corev1.Pod, error) {
+	var out []*corev1.Pod
+	for p, err := range all.List(ctx, client.Field(nodeIndex, node)) {
+		if err != nil {
+			return nil, fmt.Errorf("list pods of node %s: %w", node, err)
+		}
+		out = append(out, p)
+	}
+	return out, nil
 }
 
 // Of is a pod as a template has it, controlled by an owner of a kind. It has no name,
