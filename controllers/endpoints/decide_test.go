@@ -3,6 +3,7 @@ package endpoints
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -195,6 +196,23 @@ func TestTooManyAddresses(t *testing.T) {
 				t.Errorf("with one left, %d subsets, %v", len(e.Subsets), e.Annotations)
 			}
 		})
+	}
+}
+
+// That there is room for all again is told even if the addresses are the same.
+func TestTheOneTooManyGoes(t *testing.T) {
+	s := seen{service: web()}
+	for i := range capacity + 1 {
+		s.pods = append(s.pods, pod(i))
+	}
+	s.endpoints = decide(s).write
+	shown := map[string]bool{}
+	for _, a := range s.endpoints.Subsets[0].Addresses {
+		shown[a.TargetRef.Name] = true
+	}
+	s.pods = slices.DeleteFunc(s.pods, func(p *corev1.Pod) bool { return !shown[p.Name] })
+	if e := decide(s).write; e == nil || isOver(e) || len(s.pods) != capacity {
+		t.Errorf("of %d pods, it is %v", len(s.pods), e)
 	}
 }
 
