@@ -220,12 +220,15 @@ func TestSlicesGoWithTheirService(t *testing.T) {
 
 // Of many pods, a change of one is a write of one slice.
 func TestManyPods(t *testing.T) {
-	env := stage(t)
+	env := evenkeeltest.Start(t)
+	podstest.AddNode(t, env, "n1", "z1")
+	env.Apply(webService)
 	var all [250]string
 	for i := range all {
 		all[i] = fmt.Sprintf("p%03d", i)
 		podstest.AddPod(t, env, all[i], "web", "n1", fmt.Sprintf("10.0.0.%d", i+1))
 	}
+	env.Run(run)
 	before := revisions(env, len(all))
 	podstest.SetReady(t, env, all[17], false)
 	now := revisions(env, len(all)-1)

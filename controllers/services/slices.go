@@ -3,6 +3,7 @@ package services
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -33,21 +34,45 @@ type Layout struct {
 
 	groups []*group // in the order in which new slices are made
 	byKey  map[string]*group
+	last   *group // to which was added last
 }
 
 // Add has an endpoint be in a slice, with others that have addresses of the same type
 // and the same ports.
 func (l *Layout) Add(t discoveryv1.AddressType, ports []discoveryv1.EndpointPort, e discoveryv1.Endpoint) {
-	key := groupKey(t, ports)
-	g := l.byKey[key]
-	if g == nil {
-		if l.byKey == nil {
-			l.byKey = map[string]*group{}
-		}
-		g = &group{kind: t, ports: ports}
-		l.byKey[key], l.groups = g, append(l.groups, g)
+	if l.last == nil || l.last.kind != t || !slices.EqualFunc(l.last.ports, ports, samePort) {
+		l.last = l.group(t, ports)
 	}
-	g.endpoints = append(g.endpoints, e)
+	l.last.endpoints = append(l.last.endpoints, e)
+}
+
+// group is that of a type and of ports, in whatever order.
+func (l *Layout) group(t discoveryv1.AddressType, ports []discoveryv1.EndpointPort) *group {
+	key := groupKey(t, ports)
+	if g := l.byKey[key]; g != nil {
+		return g
+	}
+	if l.byKey == nil {
+		l.byKey = map[string]*group{}
+	}
+	g := &group{kind: t, ports: ports}
+	l.byKey[key], l.groups = g, append(l.groups, g)
+	return g
+}
+
+func samePort(a, b discoveryv1.EndpointPort) bool {
+	return same(a.Name, b.Name) && same(a.Port, b.Port) && same(a.Protocol, b.Protocol) && same(a.AppProtocol, b.AppProtocol)
+}
+
+func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// sameEndpoint is what equality is for endpoints; it is asked for all of them each time.
+func sameEndpoint(a, b discoveryv1.Endpoint) bool {
+	return slices.Equal(a.Addresses, b.Addresses) && same(a.TargetRef, b.TargetRef) &&
+		same(a.Conditions.Ready, b.Conditions.Ready) && same(a.Conditions.Serving, b.Conditions.Serving) && same(a.Conditions.Terminating, b.Conditions.Terminating) &&
+		same(a.NodeName, b.NodeName) && same(a.Zone, b.Zone) && same(a.Hostname, b.Hostname) &&
+		maps.Equal(a.DeprecatedTopology, b.DeprecatedTopology) &&
+		(a.Hints == nil && b.Hints == nil || equality.Semantic.DeepEqual(a.Hints, b.Hints))
 }
 
 // Changes is what is to be done about slices. What is to be updated are copies.
@@ -231,7 +256,7 @@ func (a *arrangement) owns(s *discoveryv1.EndpointSlice) bool {
 // differs reports whether a slice that exists is not what it is to be.
 func (a *arrangement) differs(s *arranged) bool {
 	like := a.want.Like
-	return !equality.Semantic.DeepEqual(s.was.Endpoints, s.endpoints) || !labels.Equals(s.was.Labels, like.Labels) ||
+	return !slices.EqualFunc(s.was.Endpoints, s.endpoints, sameEndpoint) || !labels.Equals(s.was.Labels, like.Labels) ||
 		like.Annotations != nil && !labels.Equals(s.was.Annotations, like.Annotations)
 }
 

@@ -3,6 +3,7 @@ package services
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -267,4 +268,33 @@ func mostWrites(have []*discoveryv1.EndpointSlice, want Layout) int {
 		n++
 	}
 	return n
+}
+
+// A field that is new to endpoints is not forgotten when they are compared.
+func TestEndpointsDifferByEveryField(t *testing.T) {
+	yes, text := true, "x"
+	full := discoveryv1.Endpoint{
+		Addresses: []string{"10.0.0.1"}, Conditions: discoveryv1.EndpointConditions{Ready: &yes, Serving: &yes, Terminating: &yes},
+		Hostname: &text, TargetRef: &corev1.ObjectReference{Name: "x"}, DeprecatedTopology: map[string]string{"x": "x"},
+		NodeName: &text, Zone: &text, Hints: &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: "x"}}},
+	}
+	check := func(of string, change func(*discoveryv1.Endpoint) reflect.Value) {
+		other := full.DeepCopy()
+		for i := range change(other).NumField() {
+			other := full.DeepCopy()
+			f := change(other).Field(i)
+			if f.IsZero() {
+				t.Errorf("%s has a field %s that this test does not know", of, change(other).Type().Field(i).Name)
+			}
+			f.SetZero()
+			if sameEndpoint(full, *other) || sameEndpoint(*other, full) {
+				t.Errorf("%s without %s is the same", of, change(other).Type().Field(i).Name)
+			}
+		}
+		if !sameEndpoint(full, *other) {
+			t.Errorf("a copy of %s is another", of)
+		}
+	}
+	check("an endpoint", func(e *discoveryv1.Endpoint) reflect.Value { return reflect.ValueOf(e).Elem() })
+	check("a condition", func(e *discoveryv1.Endpoint) reflect.Value { return reflect.ValueOf(&e.Conditions).Elem() })
 }
