@@ -55,7 +55,7 @@ type Policy struct {
 // The groups of DESIGN.md. The client half and the server half meet only in
 // evenkeeltest, cli and cmd.
 var (
-	clientHalf  = []string{"client", "cache", "informer", "workqueue", "events", "leader", "controller", "manager", "explore"}
+	clientHalf  = []string{"client", "cache", "informer", "workqueue", "events", "leader", "controller", "manager", "webhook", "explore"}
 	serverHalf  = []string{"storage", "storage/embedded", "storage/etcd", "storage/storagetest", "server", "server/*"}
 	controllers = []string{"controllers/*", "scheduler", "node", "node/*"}
 	tooling     = []string{"codegen", "scaffold", "console"}
@@ -81,6 +81,8 @@ var Evenkeel = Policy{
 			Gives: "reconciler, result, builder, sources, predicates, helpers"},
 		{Folder: "manager", May: []string{"client", "cache", "informer", "workqueue", "events", "leader", "controller"},
 			Gives: "runs controllers, election, health, metrics"},
+		{Folder: "webhook", May: []string{"client"}, Tests: []string{"leader", "manager", "test/peer"},
+			Gives: "a server of admission and conversion webhooks, and their registration"},
 		{Folder: "explore", May: without(clientHalf, "explore"),
 			Gives: "the fault explorer for a controller author's tests"},
 
