@@ -47,7 +47,7 @@ func run(ctx context.Context, cfg *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	told := events.New(base, events.Options{Component: "statefulset-controller"})
+	told := events.New(base, events.Options{Component: "statefulset-controller", Logger: slog.New(slog.DiscardHandler)})
 	if err := base.Add(New(base, told)); err != nil {
 		return err
 	}
