@@ -9,6 +9,7 @@ import (
 	_ "net/http/pprof" // served below
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"github.com/even-keel/evenkeel/cli"
@@ -18,6 +19,7 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	if address := os.Getenv("EVENKEEL_PPROF"); address != "" {
+		runtime.MemProfileRate = 16 << 10
 		go func() { log.Print(http.ListenAndServe(address, nil)) }() // until the process ends
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
