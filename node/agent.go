@@ -83,6 +83,8 @@ type Agent struct {
 	work    *controller.Controller
 	nodes   *nodes
 
+	sessions sessions
+
 	mu      sync.Mutex
 	records map[client.Key]*record
 }
@@ -125,14 +127,19 @@ func (a *Agent) Controllers() []*controller.Controller {
 }
 
 // Run runs the runtime and asks probes until ctx ends, which is not an error. When
-// it returns, nothing runs any more. It is to run as long as the controllers do.
+// it returns, nothing runs any more, and who was connected to containers is not. It is
+// to run as long as the controllers do.
 func (a *Agent) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	var probing sync.WaitGroup
-	defer probing.Wait()
+	var beside sync.WaitGroup
+	defer beside.Wait()
 	defer stop()
-	probing.Go(func() { a.prober.run(ctx, a.options.Probers) })
+	beside.Go(func() {
+		<-ctx.Done()
+		a.sessions.end()
+	})
+	beside.Go(func() { a.prober.run(ctx, a.options.Probers) })
 	return a.runtime.Run(ctx, a.changed)
 }
 

@@ -16,31 +16,43 @@ import (
 	"github.com/even-keel/evenkeel/client"
 )
 
-// Handler answers what the API server asks of its nodes: the logs of containers, at
-// /containerLogs/{namespace}/{pod}/{container}. It asks nobody for a name or a
-// password: who serves it sees to it that only the API server reaches it.
+// Handler answers what the API server asks of its nodes, by the paths of the kubelet:
+// logs, commands and terminals of containers, and ports of pods. It asks nobody for a
+// name or a password: who serves it sees to it that only the API server reaches it.
+// Commands and ports take over their connection, so that HTTP/1.1 is needed for them;
+// they end with [Agent.Run].
 func (a *Agent) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", a.serveLog)
+	for _, method := range []string{"GET ", "POST "} {
+		mux.HandleFunc(method+"/exec/{namespace}/{pod}/{container}", a.serveExec)
+		mux.HandleFunc(method+"/attach/{namespace}/{pod}/{container}", a.serveAttach)
+		mux.HandleFunc(method+"/portForward/{namespace}/{pod}", a.servePorts)
+	}
 	return mux
 }
 
 func (a *Agent) serveLog(w http.ResponseWriter, r *http.Request) {
 	key := client.Key{Namespace: r.PathValue("namespace"), Name: r.PathValue("pod")}
-	err := a.sendLog(r.Context(), w, key, r.PathValue("container"), r.URL.Query())
-	if err == nil {
-		return
+	if err := a.sendLog(r.Context(), w, key, r.PathValue("container"), r.URL.Query()); err != nil {
+		refuse(w, err) // too late if the log has begun
 	}
+}
+
+// refuse answers with an error.
+func refuse(w http.ResponseWriter, err error) {
 	code := http.StatusInternalServerError
 	switch {
 	case client.IsNotFound(err), errors.Is(err, ErrUnknownPod):
 		code = http.StatusNotFound
-	case errors.Is(err, errBadRequest), errors.Is(err, ErrNoLog):
+	case errors.Is(err, errBadRequest), errors.Is(err, ErrNoLog), errors.Is(err, errNotRunning):
 		code = http.StatusBadRequest
-	case errors.Is(err, errNoLogs):
+	case errors.Is(err, errNoLogs), errors.Is(err, errNotInteractive):
 		code = http.StatusNotImplemented
+	case errors.Is(err, errEnds):
+		code = http.StatusServiceUnavailable
 	}
-	http.Error(w, err.Error(), code) // too late if the log has begun
+	http.Error(w, err.Error(), code)
 }
 
 var (

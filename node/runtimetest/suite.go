@@ -39,6 +39,8 @@ type Subject struct {
 	Behave func(p *corev1.Pod, c *corev1.Container, b Behaviour)
 	// Probe is one that a container answers as it behaves.
 	Probe corev1.Probe
+	// Interactive says that the runtime is a [node.Interactive]; sh is then a command.
+	Interactive bool
 	// Settle waits until a container that has started does as it behaves; nil if it does
 	// at once.
 	Settle func(id node.PodID, container string)
@@ -66,6 +68,10 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		"pods of one name are told apart by their UIDs":  (*stage).tellsUIDsApart,
 		"what is not prepared cannot be started":         (*stage).wantsPreparation,
 		"a machine has capacity, an address and a name ": (*stage).isAMachine,
+		"commands run beside a container":                (*stage).runsCommands,
+		"commands end with client and container":         (*stage).endsCommands,
+		"who is attached stays until a container's end":  (*stage).attaches,
+		"only what runs can be got at":                   (*stage).knowsWhatRuns,
 	} {
 		t.Run(name, func(t *testing.T) {
 			around := open(t).Around
