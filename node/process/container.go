@@ -3,9 +3,11 @@ package process
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -34,7 +36,14 @@ type container struct {
 	cmd     *exec.Cmd
 	logs    *logFile
 	last    *node.Exit
-	done    chan struct{} // closed when it has ended
+	done    chan struct{}  // closed when it has ended
+	guests  sync.WaitGroup // one for each command beside it
+
+	// stdin is where its process reads from, of somebody else; nil if it does not. A
+	// terminal is the output too.
+	stdin    *os.File
+	terminal bool
+	turn     chan struct{} // held by who writes to stdin
 
 	mu        sync.Mutex
 	startedAt time.Time
@@ -49,7 +58,7 @@ func (r *Runtime) newContainer(p *pod, c node.Container) (*container, error) {
 	n := &container{
 		name: c.Spec.Name, id: fmt.Sprintf("%s-%s-%d", p.id.UID, c.Spec.Name, c.Attempt), attempt: c.Attempt, spec: c.Spec,
 		address: r.options.Address, root: filepath.Join(folder, "root"),
-		meta: filepath.Join(folder, stateFile), done: make(chan struct{}),
+		meta: filepath.Join(folder, stateFile), done: make(chan struct{}), turn: make(chan struct{}, 1),
 	}
 	if err := os.Remove(n.terminationLog()); err != nil && !os.IsNotExist(err) {
 		return nil, err
@@ -63,8 +72,7 @@ func (r *Runtime) newContainer(p *pod, c node.Container) (*container, error) {
 		return nil, err
 	}
 	n.logs = newLogFile(folder, c.Attempt, r.options.LogBytes)
-	n.cmd = exec.Command(c.Command[0], append(c.Command[1:len(c.Command):len(c.Command)], c.Args...)...)
-	n.cmd.Dir = dir
+	n.cmd = &exec.Cmd{Args: slices.Concat(c.Command, c.Args), Dir: dir}
 	n.cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + n.root, "HOSTNAME=" + p.hostname,
 		rootVariable + "=" + n.root, terminationVariable + "=" + n.terminationLog(),
@@ -73,7 +81,8 @@ func (r *Runtime) newContainer(p *pod, c node.Container) (*container, error) {
 		n.cmd.Env = append(n.cmd.Env, v.Name+"="+v.Value)
 	}
 	own(n.cmd)
-	return n, nil
+	n.cmd.Path, err = find(c.Command[0], n.cmd.Env)
+	return n, err
 }
 
 func (c *container) terminationLog() string {
@@ -88,6 +97,9 @@ func (c *container) start() error {
 	err := c.run()
 	if err != nil {
 		c.logs.close(0)
+		if c.stdin != nil {
+			_ = c.stdin.Close()
+		}
 		return err
 	}
 	c.mu.Lock()
@@ -96,19 +108,18 @@ func (c *container) start() error {
 	return nil
 }
 
-func (c *container) run() error {
-	out, err := c.logs.pipe("stdout")
-	if err != nil {
-		return err
+func (c *container) run() (err error) {
+	var theirs files
+	defer func() { theirs.close() }() // the process has its own
+	if c.spec.TTY {
+		theirs, err = c.useTerminal()
+	} else {
+		theirs, err = c.usePipes()
 	}
-	defer func() { _ = out.Close() }() // the process has its own
-	errs, err := c.logs.pipe("stderr")
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.cmd.Start()
 	}
-	defer func() { _ = errs.Close() }()
-	c.cmd.Stdout, c.cmd.Stderr = out, errs
-	if err := c.cmd.Start(); err != nil {
+	if err != nil {
 		return err
 	}
 	pid := c.cmd.Process.Pid
@@ -120,11 +131,63 @@ func (c *container) run() error {
 	return nil
 }
 
+// usePipes gives the process a pipe for each stream, and returns what is to be closed
+// once it has begun.
+func (c *container) usePipes() (theirs files, err error) {
+	out, err := c.logs.pipe("stdout")
+	if err != nil {
+		return nil, err
+	}
+	theirs, c.cmd.Stdout = files{out}, out
+	errs, err := c.logs.pipe("stderr")
+	if err != nil {
+		return theirs, err
+	}
+	theirs, c.cmd.Stderr = append(theirs, errs), errs
+	if c.spec.Stdin {
+		var in *os.File
+		if in, c.stdin, err = os.Pipe(); err != nil {
+			return theirs, err
+		}
+		theirs, c.cmd.Stdin = append(theirs, in), in
+	}
+	return theirs, nil
+}
+
+// useTerminal gives the process a terminal of its own, likewise.
+func (c *container) useTerminal() (theirs files, err error) {
+	ours, slave, err := openTerminal()
+	if err != nil {
+		return nil, err
+	}
+	c.stdin, c.terminal = ours, true
+	c.logs.take(ours, "stdout")
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = slave, slave, slave
+	c.cmd.Env = withTerm(c.cmd.Env)
+	ownTerminal(c.cmd)
+	return files{slave}, nil
+}
+
+// enter has a command run beside the process, unless that has ended. Call guests.Done
+// when the command has.
+func (c *container) enter() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.exit != nil {
+		return false
+	}
+	c.guests.Add(1)
+	return true
+}
+
 // wait waits until the process has ended, and ends the rest of its group.
 func (c *container) wait() {
 	_ = c.cmd.Wait() // what there is to say of it, the state says
 	killGroup(c.cmd.Process.Pid)
 	c.logs.close(time.Second)
+	if c.stdin != nil {
+		_ = c.stdin.Close()
+	}
 	_ = os.Remove(c.meta)
 	exit := &node.Exit{ID: c.id, Code: exitCode(c.cmd.ProcessState), FinishedAt: time.Now()}
 	exit.Message = c.message(exit.Code)
@@ -147,9 +210,8 @@ const (
 
 // message is what a container says about its end.
 func (c *container) message(code int32) string {
-	data, err := os.ReadFile(c.terminationLog())
-	if err == nil && len(data) > 0 {
-		return string(data[:min(len(data), maxMessage)])
+	if text := lastOf(c.terminationLog(), maxMessage); text != "" {
+		return text
 	}
 	if code == 0 || c.spec.TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError {
 		return ""
@@ -158,6 +220,20 @@ func (c *container) message(code int32) string {
 	_ = c.logs.read(context.Background(), node.LogOptions{Tail: tailLines}, &tail) // no log, no message
 	text := tail.String()
 	return text[max(0, len(text)-maxTail):]
+}
+
+// lastOf is the end of a file, "" if there is none.
+func lastOf(path string, limit int64) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err == nil && info.Size() > limit {
+		_, _ = f.Seek(-limit, io.SeekEnd)
+	}
+	text, _ := io.ReadAll(io.LimitReader(f, limit))
+	return string(text)
 }
 
 // state is how the container is now.

@@ -10,7 +10,8 @@ import (
 	"github.com/even-keel/evenkeel/node"
 )
 
-// stateFile is where a container that runs says which process it is.
+// stateFile is where a container that runs says which process it is. Tasks beside it
+// have files of their own, in the same folder.
 const stateFile = "process.json"
 
 // leftover is a process that an agent started, which may have ended without it. Born
@@ -48,7 +49,7 @@ func (r *Runtime) findLeftovers() error {
 }
 
 func (r *Runtime) killLeftovers(folder string) error {
-	files, err := filepath.Glob(filepath.Join(folder, "containers", "*", stateFile))
+	files, err := filepath.Glob(filepath.Join(folder, "containers", "*", "*.json"))
 	if err != nil {
 		return err
 	}

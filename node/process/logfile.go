@@ -20,9 +20,10 @@ const maxLine = 16 << 10
 // for a whole line or P for a part of one, and the text. At its limit, the file is
 // put aside, in the place of the one that was put aside before.
 type logFile struct {
-	path   string
-	limit  int64
-	copies sync.WaitGroup // one for each pipe
+	path     string
+	limit    int64
+	copies   sync.WaitGroup // one for each pipe
+	audience audience       // hears it as it comes
 
 	mu      sync.Mutex
 	pipes   []*os.File
@@ -90,15 +91,20 @@ func (l *logFile) pipe(stream string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.take(from, stream)
+	return to, nil
+}
+
+// take has what comes from a file go to the log, and the file be closed with it.
+func (l *logFile) take(from *os.File, stream string) {
 	l.mu.Lock()
 	l.pipes = append(l.pipes, from)
 	l.mu.Unlock()
 	l.copies.Go(func() { l.copy(from, stream) })
-	return to, nil
 }
 
 func (l *logFile) copy(from io.Reader, stream string) {
-	lines := bufio.NewReaderSize(from, maxLine)
+	lines := bufio.NewReaderSize(io.TeeReader(from, l.audience.of(stream)), maxLine)
 	for {
 		text, err := lines.ReadSlice('\n')
 		if len(text) > 0 {
@@ -158,6 +164,7 @@ func (l *logFile) close(after time.Duration) {
 	})
 	l.copies.Wait()
 	cut.Stop()
+	l.audience.close()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, p := range l.pipes {

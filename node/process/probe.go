@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"os/exec"
 	"strconv"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/even-keel/evenkeel/node"
+	"github.com/even-keel/evenkeel/node/remote"
 )
 
 // maxOutput is how much of an answer is told.
@@ -65,36 +67,31 @@ func (c *container) hook(ctx context.Context, h *corev1.LifecycleHandler) error 
 
 // exec runs a command beside the container's process, with its environment.
 func (c *container) exec(ctx context.Context, command []string) error {
-	if len(command) == 0 {
-		return fmt.Errorf("there is no command")
+	t, err := c.newTask(command)
+	if err != nil {
+		return err
 	}
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Dir, cmd.Env = c.cmd.Dir, c.cmd.Env
-	own(cmd)
-	cmd.Cancel = func() error {
-		killGroup(cmd.Process.Pid)
-		return cmd.Process.Kill()
-	}
-	cmd.WaitDelay = time.Second
 	out := &bounded{left: maxOutput}
-	cmd.Stdout, cmd.Stderr = out, out
-	err := cmd.Run()
-	if _, ended := err.(*exec.ExitError); ended && ctx.Err() == nil {
-		return complaint(out.String())
+	err = t.run(ctx, remote.Streams{Stdout: out, Stderr: out})
+	if exit := new(remote.ExitError); errors.As(err, &exit) {
+		return complaint(out.text.String())
 	}
 	return err
 }
 
 // bounded keeps the beginning of what is written to it.
 type bounded struct {
-	bytes.Buffer
+	mu   sync.Mutex
+	text bytes.Buffer
 	left int
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	n := min(len(p), b.left)
 	b.left -= n
-	b.Buffer.Write(p[:n])
+	b.text.Write(p[:n])
 	return len(p), nil
 }
 

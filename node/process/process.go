@@ -19,6 +19,8 @@
 //   - The message of a container's end is what it wrote to
 //     $EVENKEEL_TERMINATION_LOG.
 //   - Users, security contexts, resources and devices are ignored.
+//   - Commands that people run in a container are processes beside its own, with its
+//     environment. To connect to a port of a pod is to connect to this machine's.
 //
 // All processes end with the agent. What is left of one that was killed is killed
 // when the next opens the same folder; its containers are started anew.
@@ -32,6 +34,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"time"
@@ -238,6 +241,9 @@ func (r *Runtime) Start(ctx context.Context, id node.PodID, c node.Container) er
 		return &node.Failure{Reason: node.ReasonCreate, Message: fmt.Sprintf("the process runtime runs no images: container %q needs a command", c.Spec.Name)}
 	}
 	next, err := r.newContainer(p, c)
+	if errors.Is(err, exec.ErrNotFound) {
+		return &node.Failure{Reason: node.ReasonRun, Message: err.Error()}
+	}
 	if err != nil {
 		return &node.Failure{Reason: node.ReasonCreate, Message: err.Error()}
 	}
@@ -275,6 +281,7 @@ func (r *Runtime) launch(p *pod, next *container) error {
 		defer r.work.Done()
 		next.wait()
 		r.tell(p.id)
+		next.guests.Wait()
 	}()
 	r.mu.Lock()
 	p.containers[next.name], closed = next, r.closed
@@ -326,6 +333,7 @@ func (r *Runtime) Remove(_ context.Context, id node.PodID) error {
 	for _, c := range all {
 		c.stop(0, nil)
 		<-c.done
+		c.guests.Wait()
 	}
 	if err := os.RemoveAll(p.folder); err != nil {
 		return err

@@ -46,7 +46,7 @@ func TestRuntime(t *testing.T) {
 	runtimetest.Run(t, func(t *testing.T) runtimetest.Subject {
 		r := open(t, t.TempDir())
 		return runtimetest.Subject{
-			Runtime: r, Behave: behave,
+			Runtime: r, Behave: behave, Interactive: true,
 			Probe:  corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"test", "!", "-e", "ill"}}}},
 			Settle: func(id node.PodID, container string) { waitForLine(t, r, id, container, "ready") },
 			Around: func(t *testing.T, test func(*testing.T)) { test(t) },
