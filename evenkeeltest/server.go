@@ -82,7 +82,7 @@ func Store(wrap func(storage.Store) storage.Store) Option {
 	return func(o *options) { o.store = wrap }
 }
 
-// Nodes has the server ask the agents of nodes for the logs of pods; the function
+// Nodes has the server ask the agents of nodes for what only they know; the function
 // finds them.
 func Nodes(find func(*corev1.Node) (*url.URL, http.RoundTripper, error)) Option {
 	return func(o *options) { o.nodes = find }

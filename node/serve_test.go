@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/remotecommand"
 
 	"github.com/even-keel/evenkeel/client"
 	"github.com/even-keel/evenkeel/controller"
@@ -76,6 +77,7 @@ func TestLogsThroughTheServer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	evenkeeltest.Eventually(env, client.Key{Name: "n1"}, func(*corev1.Node) error { return nil }) // pods may run before
 	evenkeeltest.Eventually(env, client.Key{Namespace: "default", Name: "runs"}, ready)
 	evenkeeltest.Eventually(env, client.Key{Namespace: "default", Name: "slow"}, waits("ContainerCreating"))
 	evenkeeltest.Eventually(env, client.Key{Namespace: "default", Name: "two"}, ready)
@@ -101,6 +103,20 @@ func TestLogsThroughTheServer(t *testing.T) {
 		got, err := readLog(t.Context(), pods, test.pod, test.query)
 		if err != nil && !strings.Contains(err.Error(), test.want) || err == nil && got != test.want {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, test.want)
+		}
+	}
+	for sub, what := range map[string]string{"exec": "exec", "attach": "attach", "portforward": "port-forward"} {
+		to, err := url.Parse(env.Config().Host + "/api/v1/namespaces/default/pods/runs/" + sub + "?command=true&stdout=true")
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := remotecommand.NewSPDYExecutor(env.Config(), "POST", to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = e.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdout: io.Discard})
+		if want := what + ` is not possible: the runtime "simulated" of node n1 runs nothing. Use one that does, such as "process"`; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", sub, err, want)
 		}
 	}
 	if h := way.last.Load().Header; h.Get("Authorization") != "" || h.Get("Cookie") != "" {

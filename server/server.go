@@ -51,7 +51,8 @@ type Config struct {
 	Version version.Info
 	// Services says which addresses and ports services get.
 	Services rest.ServiceRange
-	// Nodes finds the agents of nodes, for the logs of pods; nil knows none.
+	// Nodes finds the agents of nodes, for the logs of pods and for connections to
+	// them; nil knows none.
 	Nodes rest.Nodes
 	// Limits bound what clients can take; zero fields mean the defaults.
 	Limits Limits
@@ -74,6 +75,9 @@ type Server struct {
 	ready   atomic.Bool
 	meters  *meters
 	serving chan struct{}
+	// streams are the answers that go on: those that took over their connection are
+	// not known to the http.Server.
+	streams sync.WaitGroup
 }
 
 // New returns a server. It does no I/O.
@@ -175,6 +179,7 @@ func (s *Server) serve(ctx context.Context, followed chan error) error {
 		s.log.Warn("some requests did not end in time", "error", err)
 		_ = h.Close()
 	}
+	s.streams.Wait()
 	if err := <-served; failure == nil && !errors.Is(err, http.ErrServerClosed) {
 		failure = err
 	}

@@ -124,6 +124,7 @@ func TestAProgramRunsInAPod(t *testing.T) {
 	env := evenkeeltest.Start(t, evenkeeltest.Nodes(func(*corev1.Node) (*url.URL, http.RoundTripper, error) { return at, kubelet.Client().Transport, nil }))
 	r := open(t, t.TempDir())
 	env.Run(agent(r, func(h http.Handler) { handler.Store(h) }))
+	registered(env)
 	env.Apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {greeting: ahoy}\n")
 	pods, port := client.Of[*corev1.Pod](env.Conn()), freePort(t)
 	if _, err := pods.Create(t.Context(), greeter(t, port)); err != nil {

@@ -45,7 +45,7 @@ type Config struct {
 	ReviewToken TokenReviewer
 	// Services says which addresses and ports services get.
 	Services ServiceRange
-	// Nodes finds the agents of nodes, for the logs of pods; nil knows none.
+	// Nodes finds the agents of nodes, for what only they know; nil knows none.
 	Nodes Nodes
 }
 

@@ -34,7 +34,7 @@ func Describe(r *http.Request) Info {
 	i := Info{
 		Verb: t.verb(r.Method, watching), Path: r.URL.Path, Group: t.gv.Group, Version: t.gv.Version,
 		Resource: t.resource, Subresource: t.subresource, Namespace: t.namespace, Name: t.name, resource: true,
-		Watch: watching || t.subresource == "log" && boolParam(q, "follow"),
+		Watch: watching || t.subresource == "log" && boolParam(q, "follow") || t.connects(),
 	}
 	if t.resource == "namespaces" && t.name != "" {
 		i.Namespace = t.name

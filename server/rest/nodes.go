@@ -1,19 +1,24 @@
 package rest
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Nodes finds the agent of a node: the address of its API, and what reaches it and
-// proves that this server asks. It does no I/O.
+// proves that this server asks. It does no I/O. The transport speaks HTTP/1.1 at least
+// when a request asks for an upgrade, and gives the body of its answer to be written,
+// as [http.Transport] does.
 type Nodes func(node *corev1.Node) (*url.URL, http.RoundTripper, error)
 
 // maxComplaint is how much of an agent's refusal is told.
@@ -21,9 +26,14 @@ const maxComplaint = 10 << 10
 
 // log answers with the log of a container, which the agent of its node has.
 func (c *call) log(pod *corev1.Pod) error {
-	container, err := logContainer(pod, c.query.Get("container"))
+	container, err := containerOf(pod, c.query.Get("container"))
 	if err != nil {
 		return err
+	}
+	if pod.Spec.NodeName == "" { // nothing was said yet
+		c.w.Header().Set("Content-Type", "text/plain")
+		c.w.WriteHeader(http.StatusOK)
+		return nil
 	}
 	query := url.Values{}
 	for _, name := range []string{"follow", "previous", "sinceSeconds", "sinceTime", "tailLines", "limitBytes", "timestamps", "stream"} {
@@ -31,28 +41,39 @@ func (c *call) log(pod *corev1.Pod) error {
 			query[name] = v
 		}
 	}
-	res, err := c.askNode(pod, "/containerLogs/"+url.PathEscape(pod.Namespace)+"/"+url.PathEscape(pod.Name)+"/"+url.PathEscape(container), query)
+	res, err := c.askNode(pod, "/"+path.Join("containerLogs", pod.Namespace, pod.Name, container), query, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(res.Body, maxComplaint))
-		if why := strings.TrimSpace(string(text)); res.StatusCode < http.StatusInternalServerError {
-			return apierrors.NewBadRequest(why)
-		} else if res.StatusCode != http.StatusNotImplemented {
-			return apierrors.NewInternalError(fmt.Errorf("%s", why))
-		}
-		return apierrors.NewGenericServerResponse(http.StatusNotImplemented, c.r.Method, c.res.groupResource(), pod.Name, string(text), 0, true)
+		return c.complaint(res)
 	}
 	c.w.Header().Set("Content-Type", "text/plain")
 	c.w.WriteHeader(http.StatusOK)
 	return c.relay(res.Body)
 }
 
-// logContainer is the container that is meant: the one of that name or, without a
+// complaint is what an agent says that does not do what it is asked.
+func (c *call) complaint(res *http.Response) error {
+	text, _ := io.ReadAll(io.LimitReader(res.Body, maxComplaint))
+	why := strings.TrimSpace(string(text))
+	switch {
+	case res.StatusCode < http.StatusInternalServerError:
+		return apierrors.NewBadRequest(why)
+	case res.StatusCode == http.StatusNotImplemented:
+		return notImplemented(why)
+	}
+	return apierrors.NewInternalError(errors.New(why))
+}
+
+func notImplemented(why string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusNotImplemented, Message: why}}
+}
+
+// containerOf is the container that is meant: the one of that name or, without a
 // name, the only one.
-func logContainer(pod *corev1.Pod, name string) (string, error) {
+func containerOf(pod *corev1.Pod, name string) (string, error) {
 	var all, first []string
 	for _, ctr := range pod.Spec.Containers {
 		all = append(all, ctr.Name)
@@ -77,9 +98,12 @@ func logContainer(pod *corev1.Pod, name string) (string, error) {
 	return name, nil
 }
 
-// askNode sends a request to the agent of a pod's node. What the client proved its
-// identity with does not go along.
-func (c *call) askNode(pod *corev1.Pod, path string, query url.Values) (*http.Response, error) {
+// askNode sends a request to the agent of a pod's node, with these headers only: what
+// the client proved its identity with does not go along.
+func (c *call) askNode(pod *corev1.Pod, path string, query url.Values, header http.Header) (*http.Response, error) {
+	if c.api.nodes == nil {
+		return nil, c.noAgent()
+	}
 	nodes := c.api.registry.stored("", "nodes")
 	stored := nodes.objects.Get("", pod.Spec.NodeName)
 	if stored == nil {
@@ -98,6 +122,9 @@ func (c *call) askNode(pod *corev1.Pod, path string, query url.Values) (*http.Re
 	req, err := http.NewRequestWithContext(c.ctx(), c.r.Method, target.JoinPath(path).String(), nil)
 	if err != nil {
 		return nil, err
+	}
+	if header != nil {
+		req.Header = header
 	}
 	res, err := through.RoundTrip(req)
 	if err != nil {

@@ -70,19 +70,20 @@ func (c *call) onNode() error {
 	if err != nil {
 		return err
 	}
-	if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.NodeName == "" {
-		if c.target.subresource == "log" { // nothing was said yet
-			c.w.Header().Set("Content-Type", "text/plain")
-			c.w.WriteHeader(http.StatusOK)
-			return nil
+	if pod, ok := obj.(*corev1.Pod); ok {
+		switch c.target.subresource {
+		case "log":
+			return c.log(pod)
+		case "exec", "attach", "portforward":
+			return c.connect(pod)
 		}
-		return apierrors.NewBadRequest(fmt.Sprintf("pod %s does not have a host assigned", pod.Name))
 	}
-	if pod, ok := obj.(*corev1.Pod); ok && c.target.subresource == "log" && c.api.nodes != nil {
-		return c.log(pod)
-	}
-	return apierrors.NewGenericServerResponse(http.StatusNotImplemented, c.r.Method, c.res.groupResource(), c.target.name,
-		fmt.Sprintf("no node agent serves %s of pod %s: this server reaches none", c.target.subresource, c.target.name), 0, true)
+	return c.noAgent()
+}
+
+// noAgent is that nobody can be asked for what only a node can do.
+func (c *call) noAgent() error {
+	return notImplemented(fmt.Sprintf("no node agent serves %s of %s %s: this server reaches none", c.target.subresource, c.res.kind.Singular, c.target.name))
 }
 
 // serveSide answers for one side of an object. merge takes over that side; nil
