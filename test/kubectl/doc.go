@@ -8,6 +8,7 @@
 // are:
 //
 //	serve [flags]             run `evenkeel serve` until the script ends; it is ready when this returns
+//	cluster                   run a server in the test's process instead, with a node n1 of processes
 //	kubectl args...           run kubectl; ! says that it must fail
 //	evenkeel args...          run evenkeel
 //	start name program args   run a program beside the script
@@ -19,6 +20,7 @@
 //	                          compare with a file, see below
 //	capture VARIABLE program args
 //	                          run a program, and set a variable to what it writes
+//	fetch url                 get a page; stdout is what it says
 //	free VARIABLE             set a variable to an address that nobody listens on
 //
 // match takes runs of blanks for one blank. In what is wanted <age>, <time>,

@@ -21,6 +21,8 @@ func TestScripts(t *testing.T) {
 			"evenkeel": foreground("evenkeel"),
 			"kubectl":  foreground("kubectl"),
 			"serve":    serve,
+			"cluster":  cluster,
+			"fetch":    fetch,
 			"start":    start,
 			"await":    await,
 			"finish":   finish,
