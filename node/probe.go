@@ -159,11 +159,13 @@ func (p *prober) ask(ctx context.Context, id probeID) {
 	if err != nil {
 		p.failed(id.pod, a.probing, complaint(id.kind, err, late, limit))
 	}
-	p.mu.Lock()
-	changed := a.answer(err == nil)
-	p.mu.Unlock()
-	if changed {
-		p.changed(id.pod)
+	if err == nil || late || errors.Is(err, ErrUnhealthy) { // else nothing was found out
+		p.mu.Lock()
+		changed := a.answer(err == nil)
+		p.mu.Unlock()
+		if changed {
+			p.changed(id.pod)
+		}
 	}
 	p.queue.AddWith(id, workqueue.AddOptions{After: time.Duration(cmp.Or(a.probe.PeriodSeconds, 10)) * time.Second})
 }

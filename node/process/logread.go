@@ -71,6 +71,7 @@ type logReader struct {
 	file    *os.File
 	lines   *bufio.Reader
 	part    string // of a line that is being written
+	within  bool   // the last text was not the end of its line
 	turn    int
 	changed <-chan struct{}
 	closed  bool
@@ -201,10 +202,10 @@ func (r *logReader) write(line string) error {
 			return nil
 		}
 	}
-	if r.options.Timestamps {
+	if r.options.Timestamps && !r.within {
 		text = at + " " + text
 	}
-	if mark == "P" {
+	if r.within = mark == "P"; r.within {
 		text = strings.TrimSuffix(text, "\n")
 	}
 	if r.options.Limit > 0 {

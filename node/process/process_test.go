@@ -233,6 +233,52 @@ func TestLogs(t *testing.T) {
 	}
 }
 
+// A line that is too long is kept in parts, which are one line to who reads it.
+func TestALongLineHasOneTime(t *testing.T) {
+	s := begin(t, t.TempDir())
+	s.sh(0, "head -c 20000 /dev/zero | tr '\\0' x; echo")
+	s.logs(node.LogOptions{Follow: true, Tail: -1})
+	got := s.logs(node.LogOptions{Tail: -1, Timestamps: true})
+	if _, text, _ := strings.Cut(got, " "); text != strings.Repeat("x", 20000)+"\n" {
+		t.Errorf("the line has %d bytes: %.60s", len(text), got)
+	}
+}
+
+func TestAProgramIsFoundByTheContainersPath(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(folder+"/greet", []byte("#!/bin/sh\necho ahoy $1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := begin(t, t.TempDir())
+	s.sh(0, "", func(c *node.Container) {
+		c.Command, c.Args, c.Env = []string{"greet"}, []string{"you"}, []corev1.EnvVar{{Name: "PATH", Value: "relative:" + folder + ":/bin:/usr/bin"}}
+	})
+	if got := s.logs(node.LogOptions{Follow: true, Tail: -1}); got != "ahoy you\n" {
+		t.Errorf("it wrote %q", got)
+	}
+}
+
+// What a probe leaves behind does not stay.
+func TestAProbesGroupEnds(t *testing.T) {
+	s := begin(t, t.TempDir())
+	s.sh(0, "echo ready; exec sleep 60")
+	waitForLine(t, s.Runtime, s.id, "app", "ready")
+	probe := func(script string) error {
+		return s.Probe(t.Context(), s.id, "app", node.Probe{Kind: node.Liveness, Spec: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{
+			Exec: &corev1.ExecAction{Command: []string{"sh", "-c", script}},
+		}}})
+	}
+	err := probe("sleep 60 >/dev/null 2>&1 & echo $!; exit 1")
+	pid, bad := strconv.Atoi(strings.TrimSpace(fmt.Sprint(err)))
+	if bad != nil || !errors.Is(err, node.ErrUnhealthy) {
+		t.Fatalf("the probe says %v", err)
+	}
+	until(t, "its child ends", func() bool {
+		state, _ := os.ReadFile(fmt.Sprint("/proc/", pid, "/stat"))
+		return syscall.Kill(pid, 0) != nil || strings.Contains(string(state), ") Z ") // nobody may have waited for it
+	})
+}
+
 func TestLogsAreBounded(t *testing.T) {
 	folder := t.TempDir()
 	s := begin(t, folder)
@@ -279,6 +325,7 @@ func TestTheMessageOfAnEnd(t *testing.T) {
 	}{
 		"is what it wrote":           {"printf bad luck >$EVENKEEL_TERMINATION_LOG; exit 1", corev1.TerminationMessageReadFile, "bad"},
 		"is the log's end, if asked": {"echo no luck; exit 1", corev1.TerminationMessageFallbackToLogsOnError, "no luck\n"},
+		"is its last part":           {"head -c 5000 /dev/zero | tr '\\0' x >$EVENKEEL_TERMINATION_LOG; printf end >>$EVENKEEL_TERMINATION_LOG; exit 1", corev1.TerminationMessageReadFile, strings.Repeat("x", 4093) + "end"},
 		"is nothing otherwise":       {"echo no luck; exit 1", corev1.TerminationMessageReadFile, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
