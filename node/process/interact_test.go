@@ -24,12 +24,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/transport/spdy"
 	"k8s.io/client-go/util/exec"
+	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/even-keel/evenkeel/client"
 	"github.com/even-keel/evenkeel/evenkeeltest"
@@ -508,7 +508,7 @@ func TestWhatCannotBeConnectedTo(t *testing.T) {
 func (c *cluster) forward(dialer httpstream.Dialer, port int) (local uint16, end func()) {
 	c.t.Helper()
 	stop, ready := make(chan struct{}), make(chan struct{})
-	f, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprint("0:", port)}, stop, ready, io.Discard, io.Discard)
+	f, err := portforward.NewOnAddressesForStreaming(dialer, []string{"127.0.0.1"}, []string{fmt.Sprint("0:", port)}, stop, ready, io.Discard, io.Discard)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -539,12 +539,12 @@ func (c *cluster) dialers(pod string) map[string]httpstream.Dialer {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	tunnel, err := portforward.NewSPDYOverWebsocketDialer(to, c.Config())
+	tunnel, err := portforward.NewSPDYOverWebsocketDialerForStreaming(to, c.Config())
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	return map[string]httpstream.Dialer{
-		"SPDY": spdy.NewDialer(upgrader, &http.Client{Transport: trip}, "POST", to), "WebSocket": tunnel,
+		"SPDY": spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: trip}, "POST", to), "WebSocket": tunnel,
 	}
 }
 
