@@ -259,6 +259,9 @@ func TestExecIsKilledWhenItsClientLeaves(t *testing.T) {
 	c.box("box", idle)
 	for name, way := range both {
 		for what, in := range map[string]io.Reader{"is silent": nil, "does not take its input": endless{}} {
+			if name == "SPDY" && in != nil {
+				continue // client-go's own Close waits until what it sends is taken
+			}
 			t.Run(name+", while it "+what, func(t *testing.T) {
 				t.Parallel()
 				ctx, leave := context.WithCancel(t.Context())
