@@ -160,7 +160,7 @@ func (s snapshot) stands(r *record) *strings.Replacer {
 func normalText(o *unstructured.Unstructured) string {
 	generation, _, _ := unstructured.NestedFieldNoCopy(o.Object, "metadata", "generation")
 	if meta, ok := o.Object["metadata"].(map[string]any); ok {
-		for _, field := range []string{"uid", "resourceVersion", "generation", "managedFields", "creationTimestamp", "selfLink"} {
+		for _, field := range []string{"uid", "generation", "managedFields", "creationTimestamp", "selfLink"} {
 			delete(meta, field)
 		}
 		if annotations, ok := meta["annotations"].(map[string]any); ok {
@@ -181,6 +181,8 @@ func normalValue(v, generation any) any {
 	case map[string]any:
 		for key, value := range v {
 			switch {
+			case key == "resourceVersion": // also of a reference
+				delete(v, key)
 			case key != "observedGeneration":
 				v[key] = normalValue(value, generation)
 			case value == generation:

@@ -25,7 +25,7 @@ func TestNoFaultChangesTheEnd(t *testing.T) {
 			return env.Config()
 		},
 		Controller: run(controller.BaseOptions{}),
-		Steps:      []explore.Step{explore.Create(orphan("old")), explore.Create(web("web", 2)), replicas("3"), explore.Delete[*corev1.Pod](key("old")), replicas("1")},
+		Steps:      []explore.Step{explore.Create(orphan("old")), explore.Create(web("web", 2)), replicas("3"), explore.Delete[*corev1.Pod](key("old")), replicas("2")},
 		Max:        60,
 	})
 }
