@@ -197,7 +197,7 @@ func (s *stage) drain(ctx context.Context, drained map[string]bool) error {
 	err = each(len(pods), func(i int) error {
 		key := client.KeyOf(pods[i])
 		_, err := evict.Create(ctx, key, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})
-		return err
+		return client.IgnoreNotFound(err) // one that was about to end
 	})
 	return errors.Join(err, s.elsewhere(ctx, drained))
 }
