@@ -71,7 +71,7 @@ func TestAllScenes(t *testing.T) {
 // whole size, 10,000 pods, takes minutes on a machine that others use too; set
 // EVENKEEL_FULL=1 for it.
 func TestLargeCluster(t *testing.T) {
-	z := sizes{nodes: 500, deployments: 20, replicas: 100, drained: 50, resting: time.Second}
+	z := sizes{nodes: 500, deployments: 10, replicas: 100, drained: 50, resting: time.Second}
 	if os.Getenv("EVENKEEL_FULL") != "" {
 		z = (&options{}).sizes()
 	}
