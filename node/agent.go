@@ -51,10 +51,10 @@ type Options struct {
 // Node is a node to stand for.
 type Node struct {
 	Name string
-	// Labels and Taints are what the node is registered with, besides the labels that
-	// every node has.
-	Labels map[string]string
-	Taints []corev1.Taint
+	// Labels, Annotations and Taints are what the node is registered with, besides
+	// the labels that every node has.
+	Labels, Annotations map[string]string
+	Taints              []corev1.Taint
 }
 
 func (o Options) withDefaults() Options {

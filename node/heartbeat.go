@@ -114,12 +114,12 @@ func (n *nodes) registered(ctx context.Context, r *nodeRecord, m Machine) (*core
 	node, err := n.client.Get(ctx, client.Key{Name: r.Name})
 	switch {
 	case err == nil && !r.registered:
-		node, err = n.label(ctx, node, n.labels(r, m))
+		node, err = n.mark(ctx, node, n.labels(r, m), r.Annotations)
 	case client.IsNotFound(err) && r.registered:
 		return nil, nil
 	case client.IsNotFound(err):
 		node, err = n.client.Create(ctx, &corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: r.Name, Labels: n.labels(r, m)},
+			ObjectMeta: metav1.ObjectMeta{Name: r.Name, Labels: n.labels(r, m), Annotations: r.Annotations},
 			Spec:       corev1.NodeSpec{Taints: r.Taints},
 			Status:     nodeStatus(corev1.NodeStatus{}, m, n.runtime.Name(), time.Now()),
 		}, client.FieldManager(fieldManager))
@@ -144,18 +144,25 @@ func (n *nodes) labels(r *nodeRecord, m Machine) map[string]string {
 	return out
 }
 
-// label gives a node that was there before the labels that it lacks.
-func (n *nodes) label(ctx context.Context, node *corev1.Node, want map[string]string) (*corev1.Node, error) {
+// mark gives a node that was there before the labels and annotations that it lacks.
+func (n *nodes) mark(ctx context.Context, node *corev1.Node, labels, annotations map[string]string) (*corev1.Node, error) {
 	lacks := map[string]any{}
-	for k, v := range want {
-		if node.Labels[k] != v {
-			lacks[k] = v
+	for name, m := range map[string]struct{ has, want map[string]string }{"labels": {node.Labels, labels}, "annotations": {node.Annotations, annotations}} {
+		if l := lacking(m.has, m.want); len(l) > 0 {
+			lacks[name] = l
 		}
 	}
 	if len(lacks) == 0 {
 		return node, nil
 	}
-	return n.client.Patch(ctx, client.KeyOf(node), client.MergePatch(map[string]any{"metadata": map[string]any{"labels": lacks}}), client.FieldManager(fieldManager))
+	return n.client.Patch(ctx, client.KeyOf(node), client.MergePatch(map[string]any{"metadata": lacks}), client.FieldManager(fieldManager))
+}
+
+// lacking is what is wanted and not there.
+func lacking(has, want map[string]string) map[string]string {
+	lacks := maps.Clone(want)
+	maps.DeleteFunc(lacks, func(k, v string) bool { is, there := has[k]; return there && is == v })
+	return lacks
 }
 
 // tell writes the status of a node if it is another, or was last written long ago.

@@ -87,14 +87,8 @@ func (s *stage) play(ctx context.Context, st step) error {
 // nodesReady waits until all nodes may be given pods.
 func (s *stage) nodesReady(ctx context.Context) error {
 	ready := map[string]bool{}
-	var failed error
-	err := follow(ctx, s.nodes, func(n *corev1.Node, _ bool) {
-		if failed == nil && len(n.Spec.Taints) > 0 {
-			_, failed = s.nodes.Patch(ctx, client.KeyOf(n), client.MergePatch(map[string]any{"spec": map[string]any{"taints": nil}}))
-		}
-		ready[n.Name] = usable(n)
-	}, func() bool { return failed != nil || count(ready) == s.sizes.nodes })
-	return errors.Join(err, failed)
+	return follow(ctx, s.nodes, func(n *corev1.Node, _ bool) { ready[n.Name] = usable(n) },
+		func() bool { return count(ready) == s.sizes.nodes })
 }
 
 func usable(n *corev1.Node) bool {

@@ -57,11 +57,11 @@ type Policy struct {
 var (
 	clientHalf  = []string{"client", "cache", "informer", "workqueue", "events", "leader", "controller", "manager", "webhook", "explore"}
 	serverHalf  = []string{"storage", "storage/embedded", "storage/etcd", "storage/storagetest", "server", "server/*"}
-	controllers = []string{"controllers/*", "scheduler", "node", "node/*"}
+	controllers = []string{"controllers", "controllers/*", "scheduler", "node", "node/*"}
 	tooling     = []string{"codegen", "scaffold", "console"}
 
 	bothHalves = slices.Concat(clientHalf, serverHalf, controllers)
-	public     = slices.Concat(bothHalves, tooling, []string{"evenkeeltest", "cli"})
+	public     = slices.Concat(bothHalves, tooling, []string{"evenkeeltest", "evenkeeltest/controlplane", "cli"})
 )
 
 // Evenkeel is the policy of this repository.
@@ -122,6 +122,8 @@ var Evenkeel = Policy{
 			Gives: "the history of pod templates, in ControllerRevisions"},
 		{Folder: "controllers/*", May: append(without(clientHalf, "manager", "explore"), "controllers/pods", "controllers/revision", "controllers/services"), Tests: []string{"explore", "controllers/*"},
 			Gives: "a built-in controller each"},
+		{Folder: "controllers", May: []string{"client", "events", "controller", "controllers/*"},
+			Gives: "the list of the built-in controllers, for programs that run them"},
 		{Folder: "scheduler", May: without(clientHalf, "manager", "explore"), Tests: []string{"explore"},
 			Gives: "places pods on nodes"},
 		{Folder: "node/remote", Gives: "the protocols of exec, attach and port-forward"},
@@ -138,6 +140,8 @@ var Evenkeel = Policy{
 		{Folder: "console", Gives: "embeds the web page; talks to the public HTTP API only"},
 
 		{Folder: "evenkeeltest", May: bothHalves, Gives: "a real server in the test's own process"},
+		{Folder: "evenkeeltest/controlplane", May: slices.Concat(clientHalf, controllers, []string{"evenkeeltest"}),
+			Gives: "controllers, scheduler and simulated nodes for the server of a test"},
 		{Folder: "cli", May: slices.Concat(public, []string{"cli/kubectl"}), Gives: "the subcommands"},
 		{Folder: "cli/kubectl", May: []string{"cli/kubectl/language"}, Gives: "the real kubectl"},
 		{Folder: "cli/kubectl/language", Gives: "kubectl's translations, kept out of the start of everything else"},
@@ -148,6 +152,7 @@ var Evenkeel = Policy{
 			Gives: "whole programs"},
 		{Folder: "test/compat/...", May: slices.Concat(public, []string{"test/compat/...", "test/storage/etcdtest", "test/wire", "test/peer"}), OwnModule: true,
 			Gives: "the ecosystem's clients as tests of our server"},
+		{Folder: "test/kubectl/greeter", OwnModule: true, Gives: "a small program that pods run in the scripts"},
 		{Folder: "test/kubectl", May: []string{"cli"}, OwnModule: true,
 			Gives: "scripts with the real kubectl, as an operator would type them"},
 		{Folder: "test/storage/etcdtest", OwnModule: true,

@@ -14,9 +14,12 @@ import (
 	"github.com/even-keel/evenkeel/node"
 )
 
-// memoryReserve is how much memory is to be free, as the kubelet has it; of disks, it
-// is a tenth.
-const memoryReserve = 100 << 20
+// memoryReserve is how much memory is to be free, as the kubelet has it. Of disks, it
+// is a tenth, but no more than diskReserve: machines of developers are often full.
+const (
+	memoryReserve = 100 << 20
+	diskReserve   = 1 << 30
+)
 
 // Machine tells of this machine.
 func (r *Runtime) Machine(name string) node.Machine {
@@ -42,7 +45,7 @@ func (r *Runtime) Machine(name string) node.Machine {
 	}
 	if size, left := disk(r.options.Folder); size > 0 {
 		m.Capacity[corev1.ResourceEphemeralStorage] = *resource.NewQuantity(size, resource.BinarySI)
-		m.DiskPressure = left < size/10
+		m.DiskPressure = left < min(size/10, diskReserve)
 	}
 	m.Allocatable = m.Capacity
 	if _, err := os.Stat(r.podsFolder()); err != nil {

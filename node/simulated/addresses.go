@@ -15,11 +15,10 @@ type addresses struct {
 	mu    sync.Mutex
 	next  netip.Addr
 	taken map[netip.Addr]bool
-	named map[string]netip.Addr
 }
 
 func newAddresses(in netip.Prefix) *addresses {
-	return &addresses{in: in.Masked(), next: in.Masked().Addr().Next(), taken: map[netip.Addr]bool{}, named: map[string]netip.Addr{}}
+	return &addresses{in: in.Masked(), next: in.Masked().Addr().Next(), taken: map[netip.Addr]bool{}}
 }
 
 // take returns a free address: the wanted one, if it is.
@@ -48,22 +47,4 @@ func (a *addresses) give(ip netip.Addr) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.taken, ip)
-}
-
-// of is the address of a name, always the same.
-func (a *addresses) of(name string) netip.Addr {
-	a.mu.Lock()
-	ip, known := a.named[name]
-	a.mu.Unlock()
-	if known {
-		return ip
-	}
-	ip, err := a.take("")
-	if err != nil {
-		ip = a.in.Addr().Next() // more nodes than addresses: they share one
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.named[name] = ip
-	return ip
 }

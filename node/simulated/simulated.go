@@ -18,6 +18,7 @@
 package simulated
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -36,9 +37,10 @@ import (
 type Options struct {
 	// Capacity is that of each node: 32 CPUs, 256 Gi, 110 pods.
 	Capacity corev1.ResourceList
-	// Pods is where the addresses of pods are from: 10.128.0.0/9. Nodes is the same
-	// for nodes: 10.0.0.0/16.
-	Pods, Nodes netip.Prefix
+	// Pods is where the addresses of pods are from: 10.128.0.0/9.
+	Pods netip.Prefix
+	// Address is that of all nodes, at which the agent is reached: 127.0.0.1.
+	Address string
 	// Life is how containers behave.
 	Life Life
 	// Port is what nodes say they serve logs at; 0 is nowhere.
@@ -62,7 +64,6 @@ type Life struct {
 type Runtime struct {
 	options  Options
 	podIPs   *addresses
-	nodeIPs  *addresses
 	capacity corev1.ResourceList
 
 	mu      sync.Mutex
@@ -83,14 +84,12 @@ func New(o Options) *Runtime {
 	if !o.Pods.IsValid() {
 		o.Pods = netip.MustParsePrefix("10.128.0.0/9")
 	}
-	if !o.Nodes.IsValid() {
-		o.Nodes = netip.MustParsePrefix("10.0.0.0/16")
-	}
+	o.Address = cmp.Or(o.Address, "127.0.0.1")
 	if o.Version == "" {
 		o.Version = "v1.37.0-evenkeel"
 	}
 	r := &Runtime{
-		options: o, podIPs: newAddresses(o.Pods), nodeIPs: newAddresses(o.Nodes),
+		options: o, podIPs: newAddresses(o.Pods),
 		capacity: o.Capacity, pods: map[node.PodID]*pod{}, broken: map[string]string{},
 	}
 	if r.capacity == nil {
@@ -121,7 +120,7 @@ func (r *Runtime) Machine(name string) node.Machine {
 			KubeletVersion: r.options.Version, ContainerRuntimeVersion: "simulated://1",
 		},
 		Addresses: []corev1.NodeAddress{
-			{Type: corev1.NodeInternalIP, Address: r.nodeIPs.of(name).String()},
+			{Type: corev1.NodeInternalIP, Address: r.options.Address},
 			{Type: corev1.NodeHostName, Address: name},
 		},
 	}

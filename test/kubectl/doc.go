@@ -8,7 +8,6 @@
 // are:
 //
 //	serve [flags]             run `evenkeel serve` until the script ends; it is ready when this returns
-//	cluster                   run a server in the test's process instead, with a node n1 of processes
 //	kubectl args...           run kubectl; ! says that it must fail
 //	evenkeel args...          run evenkeel
 //	start name program args   run a program beside the script

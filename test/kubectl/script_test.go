@@ -21,7 +21,6 @@ func TestScripts(t *testing.T) {
 			"evenkeel": foreground("evenkeel"),
 			"kubectl":  foreground("kubectl"),
 			"serve":    serve,
-			"cluster":  cluster,
 			"fetch":    fetch,
 			"start":    start,
 			"await":    await,
