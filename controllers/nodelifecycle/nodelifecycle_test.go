@@ -195,7 +195,7 @@ func TestANodeDies(t *testing.T) {
 		if p := s.pod("p"); p.DeletionTimestamp != nil {
 			t.Errorf("the pod is deleted at %v", p.DeletionTimestamp)
 		}
-		s.pass(25 * time.Second)
+		s.pass(time.Minute)
 		p = s.pod("p")
 		if c := condition(p, corev1.DisruptionTarget); p.DeletionTimestamp == nil || c.Reason != "DeletionByTaintManager" {
 			t.Errorf("the pod is deleted at %v for %v", p.DeletionTimestamp, c)
