@@ -73,9 +73,8 @@ func shrinkOrShare(d *appsv1.Deployment, all parts) {
 	}
 	if !(before && full()) && d.Spec.Strategy.Type == appsv1.RollingUpdateDeploymentStrategyType {
 		share(d, all.active())
-		before = true
 	}
-	if before && full() {
+	if full() {
 		for _, p := range all.old {
 			p.replicas = 0
 		}
