@@ -13,6 +13,7 @@ ARGS ?=
 APIARGS ?=
 LIBARGS ?=
 CTLARGS ?=
+PLANEARGS ?=
 FUZZTIME ?= 10s
 BENCH ?= .
 BENCHTIME ?= 5x
@@ -52,6 +53,8 @@ bench: ## Run the benchmarks against the peers (BENCH=regexp)
 	@cd bench && go run ./library -run '$(BENCH)' $(LIBARGS)
 	@echo "==> bench: controllers"
 	@cd bench && go run ./controllers -run '$(BENCH)' $(CTLARGS)
+	@echo "==> bench: the control plane"
+	@cd bench && go run ./controlplane -run '$(BENCH)' $(PLANEARGS)
 
 chaos: ## Kill and check storage at length (KILLS=1000, ROUNDS=50)
 	@EVENKEEL_KILLS=$(KILLS) EVENKEEL_ROUNDS=$(ROUNDS) scripts/chaos

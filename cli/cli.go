@@ -65,7 +65,7 @@ a control plane that speaks the Kubernetes API, and the tools around it.`,
 	root.Flags().Bool("version", false, "print the version of evenkeel")
 	root.PersistentFlags().Var(&a.logLevel, "log-level", "the least level to log")
 	root.PersistentFlags().Var(&a.logFormat, "log-format", "how to log; auto is text on a terminal, else json")
-	root.AddCommand(newServe(a), newKubectl(), newVersion())
+	root.AddCommand(newServe(a), newControllers(a), newScheduler(a), newNode(a), newKubectl(), newVersion())
 	root.SetHelpCommand(newHelp())
 	return root
 }

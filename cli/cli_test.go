@@ -79,6 +79,23 @@ func TestErrors(t *testing.T) {
 			want: result{code: ExitUsage, stderr: "evenkeel: invalid argument \"xml\" for \"--log-format\" flag: want one of: auto, text, json\n" +
 				"Run 'evenkeel serve --help' for usage.\n"},
 		},
+		"a controller that does not exist": {
+			args: []string{"serve", "--controllers", "*,-cron"},
+			want: result{code: ExitFailure, stderr: "evenkeel: serve: --controllers: there is no such controller: \"cron\"; there are " +
+				strings.Join(planeNames(), ", ") + "\n"},
+		},
+		"a machine is one node": {
+			args: []string{"serve", "--runtime", "process", "--nodes", "2"},
+			want: result{code: ExitFailure, stderr: "evenkeel: serve: --nodes 2 --runtime process: this machine is one node; only simulated nodes can be many\n"},
+		},
+		"fewer nodes than none": {
+			args: []string{"serve", "--nodes", "-1"},
+			want: result{code: ExitFailure, stderr: "evenkeel: serve: --nodes -1: there cannot be fewer than none\n"},
+		},
+		"an agent without nodes": {
+			args: []string{"node", "--nodes", "0"},
+			want: result{code: ExitFailure, stderr: "evenkeel: node: --nodes 0 is no node\n"},
+		},
 		"serve says what is missing and what to do": {
 			args: []string{"serve", "--storage", "etcd", "--listen", "127.0.0.1:0"},
 			want: result{code: ExitFailure, stderr: "evenkeel: serve: --storage etcd needs to know where etcd is\n" +

@@ -34,18 +34,27 @@ type serveFlags struct {
 	etcdFiles  etcd.TLSFiles
 	compact    time.Duration
 	tokenFile  string
+	plane      *planeFlags
 }
 
 func newServe(a *app) *cobra.Command {
 	f := &serveFlags{storage: newChoice("embedded", "embedded", "memory", "etcd")}
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Run the API server",
-		Long: `Serve runs the API server: the Kubernetes API on the built-in kinds and on custom
-resources. It makes its certificates on the first start, writes a kubeconfig for
-its administrator, and prints how to use it. Controllers, scheduler and nodes are
-not built yet.`,
+		Short: "Run the control plane",
+		Long: `Serve runs the control plane in one process: the Kubernetes API on the built-in
+kinds and on custom resources, the controllers, the scheduler, and nodes. It makes
+its certificates on the first start, writes a kubeconfig for its administrator, and
+prints how to use it.
+
+Nodes are simulated: pods go through their life, and nothing runs. With --runtime
+process this machine is the node, and containers' commands run on it as processes,
+with your rights: they need no image, and are isolated by nothing.`,
 		Example: `  evenkeel serve                                   data in ` + "~/.local/share/evenkeel" + `
+  evenkeel serve --nodes 500                       a large cluster, simulated
+  evenkeel serve --runtime process                 pods are processes of this machine
+  evenkeel serve --controllers '*,-cronjob'        all controllers but one
+  evenkeel serve --controllers none --nodes 0      the API alone
   evenkeel serve --storage memory --listen 127.0.0.1:0
   evenkeel serve --storage etcd --etcd-endpoints https://10.0.0.5:2379 --etcd-cafile ca.pem`,
 		Args: noArgs,
@@ -64,6 +73,7 @@ not built yet.`,
 	flags.StringVar(&f.etcdFiles.Key, "etcd-keyfile", "", "the key of the client certificate for etcd")
 	flags.DurationVar(&f.compact, "etcd-compaction-interval", 5*time.Minute, "how often older revisions are dropped from etcd; 0 leaves that to etcd")
 	flags.StringVar(&f.tokenFile, "token-auth-file", "", "a CSV file of token,user,uid,\"group1,group2\"")
+	f.plane = newPlaneFlags(flags)
 	return cmd
 }
 
@@ -71,7 +81,7 @@ not built yet.`,
 // says otherwise: a good part of what a write costs is to collect what it left.
 const gcPercent = 200
 
-// serve runs the server until ctx ends.
+// serve runs the control plane until ctx ends.
 func serve(ctx context.Context, log *slog.Logger, out io.Writer, f *serveFlags) (err error) {
 	started := time.Now()
 	if os.Getenv("GOGC") == "" {
@@ -80,6 +90,11 @@ func serve(ctx context.Context, log *slog.Logger, out io.Writer, f *serveFlags) 
 	if f.dataDir == "" {
 		return nextStep{errors.New("serve: there is no home directory to keep data in"), "Say where with --data-dir."}
 	}
+	plane, err := f.plane.open(f.storage.value == "etcd", log)
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	defer plane.close()
 	listener, err := net.Listen("tcp", f.listen)
 	if err != nil {
 		return nextStep{fmt.Errorf("serve: %w", err), "Is another server running? Choose another address with --listen, for example --listen 127.0.0.1:0."}
@@ -95,27 +110,69 @@ func serve(ctx context.Context, log *slog.Logger, out io.Writer, f *serveFlags) 
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
+	if err := plane.build(credentials, inProcess(credentials, urlOf(listener)), f.dataDir); err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	if config.Nodes, err = findAgents(credentials, plane.here); err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
 	config.Store = store
 	if f.storage.value == "etcd" {
 		config.CompactEvery = f.compact
 	}
-	s := server.New(config)
+	release := func() {
+		debug.FreeOSMemory()
+		if err := releaseProgram(); err != nil {
+			log.Debug("memory that starting took was kept", "error", err)
+		}
+	}
+	return runAll(ctx, server.New(config), plane, release, func() {
+		if err := f.announce(out, listener, credentials); err != nil {
+			log.Error("the kubeconfig was not written", "error", err)
+		}
+		log.Info("ready", "address", listener.Addr().String(), "storage", f.storage.value, "took", time.Since(started).Round(time.Millisecond).String())
+	})
+}
+
+// settleAfter is when what starting took is given back: controllers have begun then.
+const settleAfter = 2 * time.Second
+
+// runAll runs the server, and the rest once it is ready, until ctx ends or one fails.
+// The server outlives the rest, which still writes while it ends.
+func runAll(ctx context.Context, s *server.Server, p *plane, release, ready func()) error {
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
 	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
+	go func() { done <- s.Run(serving) }()
 	select {
 	case err := <-done:
 		return err
+	case <-ctx.Done():
+		stop()
+		return <-done
 	case <-s.Ready():
 	}
-	if err := f.announce(out, listener, credentials); err != nil {
-		log.Error("the kubeconfig was not written", "error", err)
+	ready()
+	release()
+	settled := time.NewTimer(settleAfter)
+	defer settled.Stop()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	planned := make(chan error, 1)
+	go func() { planned <- p.run(ctx) }()
+	for {
+		select {
+		case <-settled.C:
+			release()
+		case err := <-done: // the rest has nobody left to talk to
+			end()
+			<-planned
+			return err
+		case err := <-planned:
+			stop()
+			return errors.Join(err, <-done)
+		}
 	}
-	log.Info("ready", "address", listener.Addr().String(), "storage", f.storage.value, "took", time.Since(started).Round(time.Millisecond).String())
-	debug.FreeOSMemory()
-	if err := releaseProgram(); err != nil {
-		log.Debug("memory that starting took was kept", "error", err)
-	}
-	return <-done
 }
 
 func (f *serveFlags) openStore(ctx context.Context, log *slog.Logger) (storage.Store, error) {
@@ -217,13 +274,16 @@ func (f *serveFlags) announce(out io.Writer, listener net.Listener, credentials 
 	if path == "" {
 		path = filepath.Join(f.dataDir, adminKubeconfig)
 	}
-	url := "https://" + reachable(listener.Addr().String())
+	url := urlOf(listener)
 	if err := auth.WriteKubeconfig(path, credentials.Kubeconfig(url)); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(out, "Serving the Kubernetes API at %s\n\n  export KUBECONFIG=%s\n  kubectl get namespaces\n\n", url, quoted(path))
 	return err
 }
+
+// urlOf is that of the server which listens.
+func urlOf(l net.Listener) string { return "https://" + reachable(l.Addr().String()) }
 
 // reachable turns the address of all interfaces into one that can be dialled.
 func reachable(address string) string {

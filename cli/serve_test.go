@@ -70,8 +70,8 @@ func (w *announceWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// client returns a client and the address of the server that a kubeconfig names.
-func client(t *testing.T, kubeconfig string) (*http.Client, string) {
+// dial returns a client and the address of the server that a kubeconfig names.
+func dial(t *testing.T, kubeconfig string) (*http.Client, string) {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -109,7 +109,7 @@ func TestServeTellsHowToReachIt(t *testing.T) {
 	if info, err := os.Stat(kubeconfig); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the kubeconfig: %v, %v", info, err)
 	}
-	c, host := client(t, kubeconfig)
+	c, host := dial(t, kubeconfig)
 	if code := status(t, c, http.MethodGet, host+"/api/v1/namespaces/default", ""); code != http.StatusOK {
 		t.Errorf("the administrator gets %d", code)
 	}
@@ -119,7 +119,7 @@ func TestServeTellsHowToReachIt(t *testing.T) {
 func TestServeKeepsItsDataAndItsCertificates(t *testing.T) {
 	s := startServe(t)
 	kubeconfig := filepath.Join(s.dataDir, adminKubeconfig)
-	c, host := client(t, kubeconfig)
+	c, host := dial(t, kubeconfig)
 	const made = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kept"}}`
 	if code := status(t, c, http.MethodPost, host+"/api/v1/namespaces/default/configmaps", made); code != http.StatusCreated {
 		t.Fatalf("create gives %d", code)
@@ -132,7 +132,7 @@ func TestServeKeepsItsDataAndItsCertificates(t *testing.T) {
 
 	s.run(t)
 	defer s.stop(t)
-	c, host = client(t, kubeconfig)
+	c, host = dial(t, kubeconfig)
 	if code := status(t, c, http.MethodGet, host+"/api/v1/namespaces/default/configmaps/kept", ""); code != http.StatusOK {
 		t.Errorf("after a restart the object gives %d", code)
 	}
@@ -151,7 +151,7 @@ func TestServeWritesTheKubeconfigWhereItIsWanted(t *testing.T) {
 	if !strings.Contains(s.stdout.String(), "export KUBECONFIG='"+path+"'\n") {
 		t.Errorf("it says:\n%s", &s.stdout)
 	}
-	c, host := client(t, path)
+	c, host := dial(t, path)
 	if code := status(t, c, http.MethodGet, host+"/readyz", ""); code != http.StatusOK {
 		t.Errorf("readyz gives %d", code)
 	}

@@ -30,7 +30,7 @@ func newListReader(e Encoding, from io.Reader) listReader {
 	if e == Protobuf {
 		return &protoList{from: bufio.NewReaderSize(from, scanBuffer)}
 	}
-	return &jsonList{scanner: newScanner(from)}
+	return &jsonList{scanner: newScanner(from, scanBuffer)}
 }
 
 // jsonList reads {"kind":..., "metadata":{...}, "items":[...]} in any order.

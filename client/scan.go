@@ -17,11 +17,15 @@ type scanner struct {
 	name    []byte // of the last field
 }
 
-// scanBuffer is how much is read at once.
-const scanBuffer = 64 << 10
+// scanBuffer is how much is read at once of a list, watchBuffer of a watch: a program
+// may have many of these, and most of them are idle.
+const (
+	scanBuffer  = 64 << 10
+	watchBuffer = 8 << 10
+)
 
-func newScanner(from io.Reader) *scanner {
-	return &scanner{from: from, buf: make([]byte, scanBuffer)}
+func newScanner(from io.Reader, buffer int) *scanner {
+	return &scanner{from: from, buf: make([]byte, buffer)}
 }
 
 // fill reads more once all that was read is used up.

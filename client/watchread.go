@@ -21,9 +21,9 @@ type frameReader interface {
 
 func newFrameReader(e Encoding, from io.Reader) frameReader {
 	if e == Protobuf {
-		return &protoFrames{from: bufio.NewReaderSize(from, scanBuffer)}
+		return &protoFrames{from: bufio.NewReaderSize(from, watchBuffer)}
 	}
-	return &jsonFrames{scanner: newScanner(from)}
+	return &jsonFrames{scanner: newScanner(from, watchBuffer)}
 }
 
 // jsonFrames reads {"type":"ADDED","object":{...}} one after the other.

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -47,6 +48,7 @@ type Controller struct {
 	queueOptions workqueue.Options[Key]
 	primary      anySource
 	sources      []anySource
+	kinds        map[string]schema.GroupVersionKind // of the sources, but for names that two have
 	feeds        []feed
 	err          error // of the options
 
@@ -149,9 +151,23 @@ func (c *Controller) attach(b *Base) error {
 			return err
 		}
 	}
+	c.kinds = kindsByName(c.sources)
 	c.base, c.log = b, b.log.With("controller", c.name)
 	c.epoch = c.name + "." + strings.ToLower(rand.Text()[:8])
 	return nil
+}
+
+func kindsByName(sources []anySource) map[string]schema.GroupVersionKind {
+	kinds, twice := map[string]schema.GroupVersionKind{}, map[string]bool{}
+	for _, s := range sources {
+		kind := s.kind()
+		if other, there := kinds[kind.Kind]; there && other != kind {
+			twice[kind.Kind] = true
+		}
+		kinds[kind.Kind] = kind
+	}
+	maps.DeleteFunc(kinds, func(name string, _ schema.GroupVersionKind) bool { return twice[name] })
+	return kinds
 }
 
 // Run works until ctx ends. It begins once all that it watches is in the cache; if

@@ -2,10 +2,12 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -35,6 +37,7 @@ type cached interface {
 	client.Layer
 	Covers(namespace string) (covers, whole bool)
 	Has(o client.ReadOptions) bool
+	WaitForRevision(ctx context.Context, r cache.Revision) error
 }
 
 func (l *layer) all() []cached {
@@ -91,6 +94,42 @@ func (l *layer) Wrote(w client.Write) {
 	for _, c := range l.all() {
 		c.Wrote(w)
 	}
+}
+
+// behindFor is how long a cache may take to see what another has told.
+const behindFor = 10 * time.Second
+
+// catchUp waits until all that has a namespace of a kind has seen a revision. Caches of
+// one kind, such as of all pods and of a node's, are not equally fast: what a reconcile
+// reads must not be older than what caused it.
+func (b *Base) catchUp(ctx context.Context, kind schema.GroupVersionKind, namespace string, r cache.Revision) error {
+	caches := b.caches(kind)
+	if len(caches) < 2 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, behindFor)
+	defer cancel()
+	for _, c := range caches {
+		if _, whole := c.Covers(namespace); !whole {
+			continue // it may never hear of it
+		}
+		if err := c.WaitForRevision(ctx, r); err != nil {
+			return fmt.Errorf("a cache of %s is behind another: %w", kind.Kind, err)
+		}
+	}
+	return nil
+}
+
+// caches are those of a kind, in all forms.
+func (b *Base) caches(kind schema.GroupVersionKind) (all []cached) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, l := range b.layers {
+		if id.kind == kind {
+			all = append(all, l.all()...)
+		}
+	}
+	return all
 }
 
 // layerOver puts an informer's cache behind a layer, and returns the layer of that

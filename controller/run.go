@@ -1,15 +1,18 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/even-keel/evenkeel/cache"
 	"github.com/even-keel/evenkeel/client"
 	"github.com/even-keel/evenkeel/workqueue"
 )
@@ -92,7 +95,28 @@ func (c *Controller) call(ctx context.Context, r *run) (result Result, err error
 		}
 		end(result, err)
 	}()
+	if err := c.catchUp(ctx, r.Causes); err != nil {
+		return Done, err
+	}
 	return c.reconcile(ctx, r.Request)
+}
+
+// catchUp waits until what can be read is as new as what the causes tell.
+func (c *Controller) catchUp(ctx context.Context, causes []Cause) error {
+	for _, cause := range causes {
+		kind, known := c.kinds[cause.Kind]
+		if !known {
+			continue
+		}
+		namespace, _, namespaced := strings.Cut(cause.Object, "/")
+		if !namespaced {
+			namespace = ""
+		}
+		if err := c.base.catchUp(ctx, kind, namespace, cache.Revision(cmp.Or(cause.New, cause.Old))); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // The outcomes of a reconcile that failed; others are those of [Result].

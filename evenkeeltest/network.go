@@ -2,6 +2,8 @@ package evenkeeltest
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -77,12 +79,23 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	near, far := net.Pipe()
 	select {
 	case l.conns <- far:
-		return near, nil
+		return pipeConn{near}, nil
 	case <-l.done:
 		return nil, &net.OpError{Op: "dial", Net: "pipe", Addr: l.Addr(), Err: syscall.ECONNREFUSED}
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// pipeConn breaks as a connection of TCP does.
+type pipeConn struct{ net.Conn }
+
+func (c pipeConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	if errors.Is(err, io.ErrClosedPipe) {
+		err = &net.OpError{Op: "write", Net: "pipe", Err: syscall.ECONNRESET}
+	}
+	return n, err
 }
 
 type pipeListener struct {

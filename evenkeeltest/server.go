@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/rest"
 
@@ -32,6 +35,7 @@ type Server struct {
 	tokens *auth.TokenIssuer
 	users  users
 	logger *slog.Logger
+	nodes  nodes
 	// pipes is the network; nil is TCP.
 	pipes *pipes
 	conn  func() (*client.Conn, error)
@@ -60,6 +64,7 @@ type options struct {
 	logger *slog.Logger
 	bubble bool
 	store  func(storage.Store) storage.Store
+	nodes  nodes
 }
 
 // CRDs applies the manifests in files or folders, and waits until what they
@@ -76,6 +81,14 @@ func Logger(l *slog.Logger) Option { return func(o *options) { o.logger = l } }
 func Store(wrap func(storage.Store) storage.Store) Option {
 	return func(o *options) { o.store = wrap }
 }
+
+// Nodes has the server ask the agents of nodes for what only they know; the function
+// finds them.
+func Nodes(find func(*corev1.Node) (*url.URL, http.RoundTripper, error)) Option {
+	return func(o *options) { o.nodes = find }
+}
+
+type nodes = func(*corev1.Node) (*url.URL, http.RoundTripper, error)
 
 // Bubble is for servers in a bubble of [testing/synctest]: the network is in
 // memory, so that time passes when all wait, and the credentials are made by the
@@ -109,7 +122,7 @@ func Open(opts ...Option) (*Server, error) {
 }
 
 func open(o options) (s *Server, err error) {
-	s = &Server{logger: o.logger}
+	s = &Server{logger: o.logger, nodes: o.nodes}
 	s.conn = sync.OnceValues(func() (*client.Conn, error) { return client.Connect(s.Config()) })
 	credentials := sharedCredentials
 	if o.bubble {
@@ -180,7 +193,7 @@ func (s *Server) serve(l *cutter) (*run, error) {
 		Tokens: s.tokens, ReviewToken: auth.Review(s.tokens, &s.users),
 		Bootstrap: bootstrap.All(bootstrap.Options{Port: port, ClientCA: s.creds.CAPEM, RootCA: s.creds.CAPEM}),
 		Version:   version.Info{Major: "1", Minor: "37", GitVersion: "v1.37.2+evenkeel"},
-		Logger:    s.logger,
+		Logger:    s.logger, Nodes: s.nodes,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &run{api: api, listener: l, cancel: cancel, done: make(chan error, 1)}

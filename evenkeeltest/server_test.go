@@ -49,6 +49,17 @@ func TestAWholeServerRunsInABubble(t *testing.T) {
 	})
 }
 
+// The first request after a cut goes well: a connection that breaks before anything
+// notices is one that the client replaces.
+func TestConnectionsBreakInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		env := evenkeeltest.Start(t, evenkeeltest.Bubble())
+		for range 100 {
+			env.Cut()
+		}
+	})
+}
+
 func TestABubbleHasUsersAndNoKubeconfig(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		env := evenkeeltest.Start(t, evenkeeltest.Bubble())

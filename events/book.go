@@ -19,7 +19,7 @@ type book struct {
 	options  *Options
 	series   map[seriesKey]*series
 	subjects map[subjectKey]*subject
-	ages     list.List // of *series, the longest silent first
+	settled  list.List // of *series of which all is told, the longest silent first
 	idle     list.List // of *subject without series, the longest idle first
 	waiting  dueHeap
 	writing  int
@@ -72,7 +72,7 @@ func (b *book) repeat(s *series, at time.Time) {
 	b.stats.Counted++
 	s.count++
 	s.last = at
-	b.ages.MoveToBack(s.age)
+	b.unsettle(s)
 	b.await(s)
 }
 
@@ -90,7 +90,6 @@ func (b *book) begin(key seriesKey, sub *subject, o occurrence) fate {
 		return spam
 	}
 	s := &series{key: key, subject: sub, event: b.options.newEvent(o, key.combined), count: 1, last: o.at, due: o.at, index: -1}
-	s.age = b.ages.PushBack(s)
 	b.series[key] = s
 	b.await(s)
 	return kept
@@ -152,17 +151,35 @@ func (b *book) drain() {
 	heap.Init(&b.waiting)
 }
 
+// settle puts a series among those of which all is told. Most have been silent for
+// less long than all others there.
+func (b *book) settle(s *series) {
+	at := b.settled.Back()
+	for at != nil && at.Value.(*series).last.After(s.last) {
+		at = at.Prev()
+	}
+	if at == nil {
+		s.place = b.settled.PushFront(s)
+	} else {
+		s.place = b.settled.InsertAfter(s, at)
+	}
+}
+
+func (b *book) unsettle(s *series) {
+	if s.place != nil {
+		b.settled.Remove(s.place)
+		s.place = nil
+	}
+}
+
 // forget ends the series that have been silent for long enough.
 func (b *book) forget(now time.Time) {
-	for e := b.ages.Front(); e != nil; {
-		s := e.Value.(*series)
-		if now.Sub(s.last) <= b.options.SeriesFor {
+	for {
+		e := b.settled.Front()
+		if e == nil || now.Sub(e.Value.(*series).last) <= b.options.SeriesFor {
 			return
 		}
-		e = e.Next()
-		if s.settled() {
-			b.remove(s)
-		}
+		b.remove(e.Value.(*series))
 	}
 }
 
@@ -171,18 +188,16 @@ func (b *book) room() bool {
 	if len(b.series) < b.options.MaxSeries {
 		return true
 	}
-	for e := b.ages.Front(); e != nil; e = e.Next() {
-		if s := e.Value.(*series); s.settled() {
-			b.remove(s)
-			return true
-		}
+	if e := b.settled.Front(); e != nil {
+		b.remove(e.Value.(*series))
+		return true
 	}
 	return false
 }
 
 func (b *book) remove(s *series) {
 	delete(b.series, s.key)
-	b.ages.Remove(s.age)
+	b.unsettle(s)
 	if s.index >= 0 {
 		heap.Remove(&b.waiting, s.index)
 	}
@@ -253,6 +268,9 @@ func (b *book) told(s *series, w *write, v verdict, now time.Time) {
 	s.told, s.tries = w.count, 0
 	s.writes++
 	s.due = now.Add(s.pause(b.options.Refill))
+	if s.count == s.told {
+		b.settle(s)
+	}
 }
 
 // drop forgets a series with what is not told of it.

@@ -86,7 +86,7 @@ func chance(random *rand.Rand, now time.Time) occurrence {
 func (b *book) mustAddUp(t *testing.T, step, open int) {
 	t.Helper()
 	var pending uint64
-	writing, waiting, used := 0, 0, map[*subject]int{}
+	writing, waiting, settled, used := 0, 0, 0, map[*subject]int{}
 	for _, s := range b.series {
 		pending += uint64(s.count - s.told)
 		used[s.subject]++
@@ -96,7 +96,10 @@ func (b *book) mustAddUp(t *testing.T, step, open int) {
 		if s.index >= 0 {
 			waiting++
 		}
-		if !s.settled() && !s.writing && s.index < 0 {
+		if s.place != nil {
+			settled++
+		}
+		if (s.place != nil) != (s.count == s.told) || s.place == nil && !s.writing && s.index < 0 {
 			t.Fatalf("step %d: a series is forgotten: %+v", step, s)
 		}
 	}
@@ -104,8 +107,13 @@ func (b *book) mustAddUp(t *testing.T, step, open int) {
 	if st.Pending != pending || writing != open || writing != b.writing || waiting != len(b.waiting) {
 		t.Fatalf("step %d: %d are pending, %d written, %d wait: %+v", step, pending, writing, waiting, st)
 	}
-	if len(b.series) > b.options.MaxSeries || b.ages.Len() != len(b.series) || len(b.subjects) != b.idle.Len()+len(used) || b.idle.Len() > b.options.MaxSeries {
-		t.Fatalf("step %d: %d series, %d ages, %d subjects, %d idle, %d used", step, len(b.series), b.ages.Len(), len(b.subjects), b.idle.Len(), len(used))
+	if len(b.series) > b.options.MaxSeries || b.settled.Len() != settled || len(b.subjects) != b.idle.Len()+len(used) || b.idle.Len() > b.options.MaxSeries {
+		t.Fatalf("step %d: %d series, %d settled, %d subjects, %d idle, %d used", step, len(b.series), b.settled.Len(), len(b.subjects), b.idle.Len(), len(used))
+	}
+	for e := b.settled.Front(); e != nil && e.Next() != nil; e = e.Next() {
+		if e.Value.(*series).last.After(e.Next().Value.(*series).last) {
+			t.Fatalf("step %d: those of which all is told are out of order", step)
+		}
 	}
 	for sub, n := range used {
 		if sub.series != n || sub.idle != nil || b.subjects[sub.key] != sub {
@@ -130,5 +138,17 @@ func BenchmarkRecord(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r.Event(pod, Warning, "Failed", "no volume %q", "data")
+	}
+}
+
+// Events of ever new objects, of which none can be told.
+func BenchmarkRecordWhenFull(b *testing.B) {
+	o := Options{Component: "foo"}.withDefaults()
+	book := newBook(&o)
+	at := time.Now()
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		ref := corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: fmt.Sprint("web-", i)}
+		book.record(occurrence{subject: subjectKey{about: ref, kind: Normal, reason: "Started"}, regarding: ref, action: "A", at: at})
 	}
 }

@@ -78,10 +78,8 @@ type series struct {
 	writing bool
 	due     time.Time
 	index   int           // in the heap; -1 if it is not there
-	age     *list.Element // in the order of last
+	place   *list.Element // among those of which all is told; nil if it is not there
 }
-
-func (s *series) settled() bool { return !s.writing && s.count == s.told }
 
 // pause is what is left between two writes of a series: a second at first, and up
 // to limit while it goes on.

@@ -62,6 +62,11 @@ func NewLayer[T client.Object](in *Informer[T]) *Layer[T] {
 // Informer returns the informer that is read.
 func (l *Layer[T]) Informer() *Informer[T] { return l.in }
 
+// WaitForRevision is [Informer.WaitForRevision].
+func (l *Layer[T]) WaitForRevision(ctx context.Context, r cache.Revision) error {
+	return l.in.WaitForRevision(ctx, r)
+}
+
 // Wrote shows what a client has written to those who read.
 func (l *Layer[T]) Wrote(w client.Write) {
 	l.mu.Lock()

@@ -39,6 +39,8 @@ func (s *Server) handler(watches context.Context) http.Handler {
 		}
 		defer leave()
 		if info.Watch {
+			s.streams.Add(1)
+			defer s.streams.Done()
 			ctx, cancel := context.WithCancel(r.Context())
 			defer cancel()
 			defer context.AfterFunc(watches, cancel)()

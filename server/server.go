@@ -51,6 +51,9 @@ type Config struct {
 	Version version.Info
 	// Services says which addresses and ports services get.
 	Services rest.ServiceRange
+	// Nodes finds the agents of nodes, for the logs of pods and for connections to
+	// them; nil knows none.
+	Nodes rest.Nodes
 	// Limits bound what clients can take; zero fields mean the defaults.
 	Limits Limits
 	// EventLife is how long events are kept; zero is an hour.
@@ -72,6 +75,9 @@ type Server struct {
 	ready   atomic.Bool
 	meters  *meters
 	serving chan struct{}
+	// streams are the answers that go on: those that took over their connection are
+	// not known to the http.Server.
+	streams sync.WaitGroup
 }
 
 // New returns a server. It does no I/O.
@@ -101,7 +107,7 @@ func (s *Server) Run(ctx context.Context) error {
 		Store: s.config.Store, Hub: s.hub, Kinds: kinds.All(), Scheme: kinds.Scheme(), Logger: s.log, Now: s.config.Now,
 		Address: cmp.Or(s.config.Address, s.config.Listener.Addr().String()), Tokens: s.config.Tokens,
 		Authorizer: s.config.Authorizer, ReviewToken: s.config.ReviewToken,
-		Services: s.config.Services,
+		Services: s.config.Services, Nodes: s.config.Nodes,
 	})
 	defer s.api.Close()
 	if err := s.api.LoadDefinitions(); err != nil {
@@ -173,6 +179,7 @@ func (s *Server) serve(ctx context.Context, followed chan error) error {
 		s.log.Warn("some requests did not end in time", "error", err)
 		_ = h.Close()
 	}
+	s.streams.Wait()
 	if err := <-served; failure == nil && !errors.Is(err, http.ErrServerClosed) {
 		failure = err
 	}

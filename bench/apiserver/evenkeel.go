@@ -8,10 +8,10 @@ import (
 	"github.com/even-keel/evenkeel/bench/machine"
 )
 
-// evenkeel is our server on the embedded store, as it is by default.
+// evenkeel is our API server on the embedded store, without a control plane around it.
 func evenkeel(program string) system {
 	return system{name: "Evenkeel", start: func(ctx context.Context, dir string) (*instance, error) {
-		s, err := machine.Serve(ctx, program, dir)
+		s, err := machine.Serve(ctx, program, dir, machine.APIAlone...)
 		if err != nil {
 			return nil, err
 		}

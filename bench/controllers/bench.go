@@ -74,7 +74,7 @@ func (b *bench) play(ctx context.Context, s scene) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	server, err := machine.Serve(ctx, b.server, dir)
+	server, err := machine.Serve(ctx, b.server, dir, machine.APIAlone...)
 	if err != nil {
 		return err
 	}

@@ -57,15 +57,18 @@ type Server struct {
 	Took time.Duration
 }
 
-// Serve starts our server on the embedded store, as it is by default, with its data
-// in a folder, and returns once it is ready. Who calls it ends it.
-func Serve(ctx context.Context, program, dir string) (*Server, error) {
+// APIAlone are the flags of a server without controllers, scheduler and nodes.
+var APIAlone = []string{"--controllers", "none", "--nodes", "0"}
+
+// Serve starts our control plane on the embedded store, with its data in a folder and
+// by default with everything on, and returns once it is ready. Who calls it ends it.
+func Serve(ctx context.Context, program, dir string, flags ...string) (*Server, error) {
 	address, err := FreeAddress()
 	if err != nil {
 		return nil, err
 	}
 	data := filepath.Join(dir, "data")
-	c, err := Start(dir, "evenkeel", program, "serve", "--data-dir", data, "--listen", address)
+	c, err := Start(dir, "evenkeel", program, append([]string{"serve", "--data-dir", data, "--listen", address}, flags...)...)
 	if err != nil {
 		return nil, err
 	}

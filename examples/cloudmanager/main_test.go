@@ -12,6 +12,7 @@ import (
 
 	"github.com/even-keel/evenkeel/client"
 	"github.com/even-keel/evenkeel/evenkeeltest"
+	"github.com/even-keel/evenkeel/evenkeeltest/controlplane"
 	v1 "github.com/even-keel/evenkeel/examples/cloudmanager/api/v1"
 	"github.com/even-keel/evenkeel/examples/internal/program"
 )
@@ -31,6 +32,18 @@ func TestOneCommandIsEnough(t *testing.T) {
 	env.ApplyFiles("manifests/example.yaml") // as soon as it is served
 	p.Err.Expect(t, "msg=Created controller=cloudmanager key=default/cloud")
 	evenkeeltest.Eventually(env, client.Key{Namespace: "default", Name: "cloud"}, phase(v1.StartingDB))
+}
+
+// Nobody plays anything here: the pods of all three parts run on simulated nodes.
+func TestAnApplicationComesToRun(t *testing.T) {
+	env := evenkeeltest.Start(t, evenkeeltest.CRDs("manifests/crd.yaml"))
+	controlplane.Run(env, controlplane.Options{Nodes: 2})
+	kubeconfig := env.Kubeconfig()
+	program.Run(t, func(ctx context.Context, p *program.Program) error {
+		return run(ctx, []string{"--kubeconfig", kubeconfig}, &p.Err)
+	})
+	env.ApplyFiles("manifests/example.yaml")
+	evenkeeltest.Eventually(env, client.Key{Namespace: "default", Name: "cloud"}, phase(v1.Running))
 }
 
 func phase(want v1.Phase) func(*v1.CloudManager) error {

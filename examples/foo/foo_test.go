@@ -18,6 +18,7 @@ import (
 	"github.com/even-keel/evenkeel/client"
 	"github.com/even-keel/evenkeel/controller"
 	"github.com/even-keel/evenkeel/evenkeeltest"
+	"github.com/even-keel/evenkeel/evenkeeltest/controlplane"
 	"github.com/even-keel/evenkeel/examples/foo/api/v1alpha1"
 	"github.com/even-keel/evenkeel/examples/internal/cluster"
 	"github.com/even-keel/evenkeel/examples/internal/program"
@@ -272,6 +273,29 @@ func TestInstallMakesAFreshServerWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.mustDeploy(foo, "web", 2)
+}
+
+// Nobody plays anything here: the Deployment's pods run on a simulated node.
+func TestAFooBecomesReady(t *testing.T) {
+	env := evenkeeltest.Start(t, evenkeeltest.CRDs("manifests/crd.yaml"))
+	controlplane.Run(env, controlplane.Options{})
+	start(t, "--kubeconfig", env.Kubeconfig())
+	env.ApplyFiles("manifests/example.yaml")
+	evenkeeltest.Eventually(env, client.Key{Namespace: "default", Name: "example"}, func(foo *v1alpha1.Foo) error {
+		if got := foo.Status.AvailableReplicas; got != *foo.Spec.Replicas {
+			return fmt.Errorf("%d of %d replicas are available", got, *foo.Spec.Replicas)
+		}
+		return nil
+	})
+	if err := client.Of[*v1alpha1.Foo](env.Conn()).Delete(t.Context(), client.Key{Namespace: "default", Name: "example"}); err != nil {
+		t.Fatal(err)
+	}
+	evenkeeltest.EventuallyAll(env, func(pods []*corev1.Pod) error {
+		if len(pods) > 0 {
+			return fmt.Errorf("there still are %d pods", len(pods))
+		}
+		return nil
+	})
 }
 
 func TestErrorsTellTheNextStep(t *testing.T) {

@@ -55,13 +55,13 @@ type Policy struct {
 // The groups of DESIGN.md. The client half and the server half meet only in
 // evenkeeltest, cli and cmd.
 var (
-	clientHalf  = []string{"client", "cache", "informer", "workqueue", "events", "leader", "controller", "manager", "explore"}
+	clientHalf  = []string{"client", "cache", "informer", "workqueue", "events", "leader", "controller", "manager", "webhook", "explore"}
 	serverHalf  = []string{"storage", "storage/embedded", "storage/etcd", "storage/storagetest", "server", "server/*"}
-	controllers = []string{"controllers/*", "scheduler", "node"}
+	controllers = []string{"controllers", "controllers/*", "scheduler", "node", "node/*"}
 	tooling     = []string{"codegen", "scaffold", "console"}
 
 	bothHalves = slices.Concat(clientHalf, serverHalf, controllers)
-	public     = slices.Concat(bothHalves, tooling, []string{"evenkeeltest", "cli"})
+	public     = slices.Concat(bothHalves, tooling, []string{"evenkeeltest", "evenkeeltest/controlplane", "cli"})
 )
 
 // Evenkeel is the policy of this repository.
@@ -81,6 +81,8 @@ var Evenkeel = Policy{
 			Gives: "reconciler, result, builder, sources, predicates, helpers"},
 		{Folder: "manager", May: []string{"client", "cache", "informer", "workqueue", "events", "leader", "controller"},
 			Gives: "runs controllers, election, health, metrics"},
+		{Folder: "webhook", May: []string{"client"}, Tests: []string{"leader", "manager", "test/peer"},
+			Gives: "a server of admission and conversion webhooks, and their registration"},
 		{Folder: "explore", May: without(clientHalf, "explore"),
 			Gives: "the fault explorer for a controller author's tests"},
 
@@ -110,24 +112,36 @@ var Evenkeel = Policy{
 			Gives: "verbs, negotiation, discovery, OpenAPI, streaming"},
 		{Folder: "server", May: []string{"storage", "server/*"}, Tests: []string{"storage/embedded", "storage/etcd"}, Gives: "the API server, put together"},
 
-		{Folder: "controllers/pods", May: []string{"client"},
-			Gives: "what controllers of pods have in common: when a pod is up, how pods are made"},
+		{Folder: "controllers/pods", May: []string{"client", "controller", "informer"},
+			Gives: "what controllers of pods have in common: when a pod is up, how pods are made, which are on a node"},
+		{Folder: "controllers/services", May: []string{"client", "controller", "informer", "controllers/pods"},
+			Gives: "what controllers of endpoints have in common: which pods serve, how slices are filled"},
 		{Folder: "controllers/podstest", May: []string{"client", "controller", "evenkeeltest"},
 			Gives: "plays the scheduler and the kubelets in tests of controllers"},
 		{Folder: "controllers/revision", May: []string{"client"},
 			Gives: "the history of pod templates, in ControllerRevisions"},
-		{Folder: "controllers/*", May: append(without(clientHalf, "manager", "explore"), "controllers/pods", "controllers/revision"), Tests: []string{"explore", "controllers/*"},
+		{Folder: "controllers/*", May: append(without(clientHalf, "manager", "explore"), "controllers/pods", "controllers/revision", "controllers/services"), Tests: []string{"explore", "controllers/*"},
 			Gives: "a built-in controller each"},
+		{Folder: "controllers", May: []string{"client", "events", "controller", "controllers/*"},
+			Gives: "the list of the built-in controllers, for programs that run them"},
 		{Folder: "scheduler", May: without(clientHalf, "manager", "explore"), Tests: []string{"explore"},
 			Gives: "places pods on nodes"},
-		{Folder: "node", May: without(clientHalf, "manager", "explore"), Tests: []string{"explore"},
+		{Folder: "node/remote", Gives: "the protocols of exec, attach and port-forward"},
+		{Folder: "node", May: append(without(clientHalf, "manager", "explore"), "node/remote"), Tests: []string{"explore", "node/simulated"},
 			Gives: "the node agent"},
+		{Folder: "node/runtimetest", May: []string{"client", "node", "node/remote"}, Gives: "the suite that every runtime passes"},
+		{Folder: "node/simulated", May: []string{"client", "node"}, Tests: []string{"node/runtimetest"},
+			Gives: "a runtime in which nothing runs: pods live by the clock"},
+		{Folder: "node/process", May: []string{"client", "node", "node/remote"}, Tests: slices.Concat(without(clientHalf, "manager", "explore"), []string{"node/runtimetest"}),
+			Gives: "a runtime that runs containers' commands as local processes"},
 
 		{Folder: "codegen", Gives: "generators"},
 		{Folder: "scaffold", Gives: "project scaffolds"},
 		{Folder: "console", Gives: "embeds the web page; talks to the public HTTP API only"},
 
 		{Folder: "evenkeeltest", May: bothHalves, Gives: "a real server in the test's own process"},
+		{Folder: "evenkeeltest/controlplane", May: slices.Concat(clientHalf, controllers, []string{"evenkeeltest"}),
+			Gives: "controllers, scheduler and simulated nodes for the server of a test"},
 		{Folder: "cli", May: slices.Concat(public, []string{"cli/kubectl"}), Gives: "the subcommands"},
 		{Folder: "cli/kubectl", May: []string{"cli/kubectl/language"}, Gives: "the real kubectl"},
 		{Folder: "cli/kubectl/language", Gives: "kubectl's translations, kept out of the start of everything else"},
@@ -138,6 +152,7 @@ var Evenkeel = Policy{
 			Gives: "whole programs"},
 		{Folder: "test/compat/...", May: slices.Concat(public, []string{"test/compat/...", "test/storage/etcdtest", "test/wire", "test/peer"}), OwnModule: true,
 			Gives: "the ecosystem's clients as tests of our server"},
+		{Folder: "test/kubectl/greeter", OwnModule: true, Gives: "a small program that pods run in the scripts"},
 		{Folder: "test/kubectl", May: []string{"cli"}, OwnModule: true,
 			Gives: "scripts with the real kubectl, as an operator would type them"},
 		{Folder: "test/storage/etcdtest", OwnModule: true,

@@ -45,6 +45,8 @@ type Config struct {
 	ReviewToken TokenReviewer
 	// Services says which addresses and ports services get.
 	Services ServiceRange
+	// Nodes finds the agents of nodes, for what only they know; nil knows none.
+	Nodes Nodes
 }
 
 // API serves the paths below /api and /apis. Make one with [New].
@@ -66,6 +68,7 @@ type API struct {
 	tokens      *auth.TokenIssuer
 	authorizer  auth.Authorizer
 	reviewToken TokenReviewer
+	nodes       Nodes
 }
 
 // New returns an API that serves the given kinds.
@@ -75,7 +78,7 @@ func New(c Config) *API {
 		registry: registry{versions: map[schema.GroupVersion]map[string]*resource{}},
 		services: c.Services.withDefaults(),
 		log:      c.Logger, now: c.Now, tokens: c.Tokens,
-		authorizer: c.Authorizer, reviewToken: c.ReviewToken,
+		authorizer: c.Authorizer, reviewToken: c.ReviewToken, nodes: c.Nodes,
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)

@@ -18,8 +18,9 @@ type Info struct {
 	Group, Version        string
 	Resource, Subresource string
 	Namespace, Name       string
-	Watch                 bool
-	resource              bool
+	// Watch says that the answer goes on for as long as the client wants.
+	Watch    bool
+	resource bool
 }
 
 // Describe reads a request's method, path and query.
@@ -32,7 +33,8 @@ func Describe(r *http.Request) Info {
 	watching := r.Method == http.MethodGet && (t.watch || t.name == "" && boolParam(q, "watch"))
 	i := Info{
 		Verb: t.verb(r.Method, watching), Path: r.URL.Path, Group: t.gv.Group, Version: t.gv.Version,
-		Resource: t.resource, Subresource: t.subresource, Namespace: t.namespace, Name: t.name, Watch: watching, resource: true,
+		Resource: t.resource, Subresource: t.subresource, Namespace: t.namespace, Name: t.name, resource: true,
+		Watch: watching || t.subresource == "log" && boolParam(q, "follow") || t.connects(),
 	}
 	if t.resource == "namespaces" && t.name != "" {
 		i.Namespace = t.name

@@ -49,7 +49,7 @@ func (c *call) serveSubresource() error {
 	case "serviceaccounts/token":
 		return c.post(c.issueToken)
 	default:
-		return c.noNodeAgent()
+		return c.onNode()
 	}
 }
 
@@ -60,8 +60,8 @@ func (c *call) post(serve func() error) error {
 	return serve()
 }
 
-// noNodeAgent answers for what only the node of a pod can do.
-func (c *call) noNodeAgent() error {
+// onNode answers for what only the node of a pod can do.
+func (c *call) onNode() error {
 	current, err := c.current()
 	if err != nil {
 		return err
@@ -70,16 +70,20 @@ func (c *call) noNodeAgent() error {
 	if err != nil {
 		return err
 	}
-	if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.NodeName == "" {
-		if c.target.subresource == "log" { // nothing was said yet
-			c.w.Header().Set("Content-Type", "text/plain")
-			c.w.WriteHeader(http.StatusOK)
-			return nil
+	if pod, ok := obj.(*corev1.Pod); ok {
+		switch c.target.subresource {
+		case "log":
+			return c.log(pod)
+		case "exec", "attach", "portforward":
+			return c.connect(pod)
 		}
-		return apierrors.NewBadRequest(fmt.Sprintf("pod %s does not have a host assigned", pod.Name))
 	}
-	return apierrors.NewGenericServerResponse(http.StatusNotImplemented, c.r.Method, c.res.groupResource(), c.target.name,
-		fmt.Sprintf("no node agent serves %s of pod %s: this server runs no containers yet", c.target.subresource, c.target.name), 0, true)
+	return c.noAgent()
+}
+
+// noAgent is that nobody can be asked for what only a node can do.
+func (c *call) noAgent() error {
+	return notImplemented(fmt.Sprintf("no node agent serves %s of %s %s: this server reaches none", c.target.subresource, c.res.kind.Singular, c.target.name))
 }
 
 // serveSide answers for one side of an object. merge takes over that side; nil

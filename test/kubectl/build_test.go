@@ -10,8 +10,8 @@ import (
 	_ "github.com/even-keel/evenkeel/cli"
 )
 
-// buildPrograms builds evenkeel and kubectl as we ship them, and returns the
-// folder that they are in. The folder is kept, for go links nothing that is
+// buildPrograms builds evenkeel and kubectl as we ship them, and greeter, which pods
+// run, and returns the folder that they are in. The folder is kept, for go links nothing that is
 // there and current. With the race detector on, the server is under it too.
 func buildPrograms() (string, error) {
 	dir, err := filepath.Abs(filepath.Join("..", "..", "bin", "test-kubectl"))
@@ -27,6 +27,9 @@ func buildPrograms() (string, error) {
 		if err := build(dir, "-race"); err != nil {
 			return "", err
 		}
+	}
+	if out, err := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "greeter"), "./greeter").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build greeter: %w\n%s", err, out)
 	}
 	link := filepath.Join(dir, "kubectl")
 	_ = os.Remove(link)

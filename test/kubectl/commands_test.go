@@ -2,8 +2,10 @@ package kubectl
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -28,6 +30,9 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if !slices.Contains(args, "--listen") {
 		flags = append(flags, "--listen", "127.0.0.1:0")
+	}
+	if !slices.Contains(args, "--controllers") { // the API alone, unless a script says otherwise
+		flags = append(flags, "--controllers", "none", "--nodes", "0")
 	}
 	run(ts, server, program, append(flags, args...)...)
 	all, p := find(ts, server)
@@ -116,4 +121,22 @@ func plain(ts *testscript.TestScript, neg bool) {
 	if neg {
 		ts.Fatalf("! makes no sense here")
 	}
+}
+
+// fetch gets a page, which is stdout then.
+func fetch(ts *testscript.TestScript, neg bool, args []string) {
+	plain(ts, neg)
+	if len(args) != 1 {
+		ts.Fatalf("usage: fetch url")
+	}
+	own := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := own.Get(args[0])
+	ts.Check(err)
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	ts.Check(err)
+	if !strings.HasPrefix(res.Status, "200") {
+		ts.Fatalf("%s: %s", res.Status, body)
+	}
+	_, _ = ts.Stdout().Write(body)
 }

@@ -19,6 +19,7 @@
 //	                          compare with a file, see below
 //	capture VARIABLE program args
 //	                          run a program, and set a variable to what it writes
+//	fetch url                 get a page; stdout is what it says
 //	free VARIABLE             set a variable to an address that nobody listens on
 //
 // match takes runs of blanks for one blank. In what is wanted <age>, <time>,

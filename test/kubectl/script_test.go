@@ -21,6 +21,7 @@ func TestScripts(t *testing.T) {
 			"evenkeel": foreground("evenkeel"),
 			"kubectl":  foreground("kubectl"),
 			"serve":    serve,
+			"fetch":    fetch,
 			"start":    start,
 			"await":    await,
 			"finish":   finish,

@@ -50,6 +50,8 @@ func TestRatioAndVerdict(t *testing.T) {
 		"a rate, median":             {Row{Unit: EventsPerS, Target: Target{Times: 5}, Ours: samples(1, 60, 70), Peer: samples(10)}, 6, "met"},
 		"less is better":             {Row{Unit: Seconds, Target: Target{AtMost: 2}, Ours: samples(1), Peer: samples(4)}, 4, "met"},
 		"better than peer, too much": {Row{Unit: Megabytes, Target: Target{AtMost: 40}, Ours: samples(41), Peer: samples(410)}, 10, "missed"},
+		"enough":                     {Row{Unit: PerSecond, Target: Target{AtLeast: 10}, Ours: samples(10)}, 0, "met"},
+		"too little":                 {Row{Unit: PerSecond, Target: Target{AtLeast: 10}, Ours: samples(9)}, 0, "missed"},
 		"no target":                  {Row{Unit: PerSecond, Ours: samples(1), Peer: samples(2)}, 0.5, ""},
 		"no peer":                    {Row{Unit: PerSecond, Target: Target{Times: 5}, Ours: samples(1)}, 0, ""},
 		"no peer, absolute":          {Row{Unit: Seconds, Target: Target{AtMost: 2}, Ours: samples(3)}, 0, "missed"},
@@ -83,7 +85,8 @@ func TestNumbersAreReadable(t *testing.T) {
 		times(5.04):                             "5.0x",
 		times(1234):                             "1,234x",
 		Row{Target: Target{Times: 10}}.target(): ">= 10x",
-		Row{Unit: Megabytes, Target: Target{AtMost: 40}}.target(): "<= 40 MB",
+		Row{Unit: Megabytes, Target: Target{AtMost: 40}}.target():    "<= 40 MB",
+		Row{Unit: PerSecond, Target: Target{AtLeast: 1000}}.target(): ">= 1,000 /s",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -100,6 +103,12 @@ func twoRows() []Row {
 		{Name: "start", Unit: Seconds, Target: Target{AtMost: 0.15}, Ours: samples(0.1, 0.05, 0.2), Peer: samples(3, 4)},
 		{Name: "list", Unit: MBPerSecond, Target: Target{Times: 10}, Ours: []Sample{load(1000)}, Peer: []Sample{load(125)}},
 	}
+}
+
+func drained() Row {
+	return Row{Name: "drain", Unit: Seconds, Ours: []Sample{{
+		Value: 2, Work: 1000, Server: time.Second, Generator: 100 * time.Millisecond, Others: 0.05, Memory: 80, Peak: 120,
+	}}}
 }
 
 func TestTables(t *testing.T) {
@@ -120,6 +129,17 @@ func TestTables(t *testing.T) {
 |-------------------|--------------------:|--------:|----------------:|--------:|
 | start             |    0.050 to 0.200 s |  3 of 3 |  3.00 to 4.00 s |  2 of 2 |
 | list              | 1,000 to 1,000 MB/s |  1 of 1 | 125 to 125 MB/s |  1 of 1 |
+`},
+		"no peer": {Alone(twoRows()), `
+| figure |     median |   lowest to highest | of runs |     target |        |
+|--------|-----------:|--------------------:|--------:|-----------:|-------:|
+| start  |    0.100 s |    0.050 to 0.200 s |  3 of 3 | <= 0.150 s |    met |
+| list   | 1,000 MB/s | 1,000 to 1,000 MB/s |  1 of 1 |     >= 10x | missed |
+`},
+		"steps": {Steps([]Row{drained()}, "pod"), `
+| step  |   time | pod/s |    CPU | cores busy | CPU per pod | memory after |   most | generator | others |
+|-------|-------:|------:|-------:|-----------:|------------:|-------------:|-------:|----------:|-------:|
+| drain | 2.00 s |   500 | 1.00 s |       0.50 |      1.0 ms |        80 MB | 120 MB |    100 µs |    5 % |
 `},
 		"a side that was not measured": {Costs([]Row{{Name: "get", Unit: PerSecond, Ours: twoRows()[1].Ours}}), `
 | CPU time per | Evenkeel | generator | others | peer | generator | others | server ratio |

@@ -31,8 +31,8 @@ func (u Unit) work() string {
 
 // Target is the budget of a row; the zero Target is none.
 type Target struct {
-	// AtMost bounds our own value, Times the ratio to the peer from below.
-	AtMost, Times float64
+	// AtMost and AtLeast bound our own value, Times the ratio to the peer from below.
+	AtMost, AtLeast, Times float64
 }
 
 // Row is one figure of both servers, one sample a run.
@@ -63,7 +63,7 @@ func (r Row) Verdict() string {
 	switch {
 	case ours == 0, r.Target == Target{}, r.Target.Times > 0 && r.Ratio() == 0:
 		return ""
-	case r.Target.AtMost > 0 && ours > r.Target.AtMost, r.Target.Times > 0 && r.Ratio() < r.Target.Times:
+	case r.Target.AtMost > 0 && ours > r.Target.AtMost, ours < r.Target.AtLeast, r.Target.Times > 0 && r.Ratio() < r.Target.Times:
 		return "missed"
 	}
 	return "met"
@@ -75,6 +75,8 @@ func (r Row) target() string {
 		return fmt.Sprintf(">= %gx", r.Target.Times)
 	case r.Target.AtMost > 0:
 		return "<= " + r.format(r.Target.AtMost)
+	case r.Target.AtLeast > 0:
+		return ">= " + r.format(r.Target.AtLeast)
 	}
 	return ""
 }

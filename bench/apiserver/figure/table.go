@@ -21,6 +21,40 @@ func Results(rows []Row, peer string) string {
 	return markdown(lines)
 }
 
+// Alone is the table of figures that have no peer: medians, the lowest and highest of
+// the runs that count, and targets.
+func Alone(rows []Row) string {
+	lines := [][]string{{"figure", "median", "lowest to highest", "of runs", "target", ""}}
+	for _, r := range rows {
+		line := append([]string{r.Name, r.format(medianOf(r.Ours, value))}, r.spread(r.Ours)...)
+		lines = append(lines, append(line, r.target(), r.Verdict()))
+	}
+	return markdown(lines)
+}
+
+// Steps is the table of what a server did one after the other, each a row of seconds:
+// how long it took, how much was done in that time, and with how much CPU time and
+// memory.
+func Steps(rows []Row, work string) string {
+	lines := [][]string{{"step", "time", work + "/s", "CPU", "cores busy", "CPU per " + work, "memory after", "most", "generator", "others"}}
+	for _, r := range rows {
+		took := medianOf(r.Ours, value)
+		if took == 0 {
+			continue
+		}
+		cpu := medianOf(r.Ours, func(s Sample) float64 { return s.Server.Seconds() })
+		lines = append(lines, []string{
+			r.Name, r.format(took), thousands(medianOf(r.Ours, func(s Sample) float64 { return s.Work / s.Value })), r.format(cpu),
+			fmt.Sprintf("%.2f", cpu/took), micros(medianOf(r.Ours, serverCost)),
+			megabytes(medianOf(r.Ours, func(s Sample) float64 { return s.Memory })), megabytes(medianOf(r.Ours, func(s Sample) float64 { return s.Peak })),
+			micros(medianOf(r.Ours, generatorCost)), fmt.Sprintf("%.0f %%", 100*medianOf(r.Ours, others)),
+		})
+	}
+	return markdown(lines)
+}
+
+func megabytes(v float64) string { return thousands(v) + " MB" }
+
 // Costs is the table of CPU time per unit of work, of servers and generator.
 func Costs(rows []Row) string {
 	lines := [][]string{{
