@@ -83,7 +83,7 @@ func (l *Layer[T]) Wrote(w client.Write) {
 		l.goneLocked(w)
 		return
 	}
-	if !told {
+	if !told || l.knowsLaterLocked(w.Key, obj) {
 		return
 	}
 	e := own[T]{uid: obj.GetUID(), revision: cache.Revision(obj.GetResourceVersion())}
@@ -93,6 +93,13 @@ func (l *Layer[T]) Wrote(w client.Write) {
 		e.hidden = true
 	}
 	l.wrote[w.Key] = e
+}
+
+// knowsLaterLocked reports whether what is known of an object is later than an answer:
+// answers to several writers come in any order.
+func (l *Layer[T]) knowsLaterLocked(key client.Key, obj T) bool {
+	e, known := l.wrote[key]
+	return known && (e.deleted && e.uid == obj.GetUID() || e.revision.Includes(cache.Revision(obj.GetResourceVersion())))
 }
 
 // endures reports whether an object exists beyond its deletion.
@@ -295,8 +302,8 @@ func (l *Layer[T]) Get(ctx context.Context, key client.Key) (client.Object, erro
 	if err := l.in.WaitForSync(ctx); err != nil {
 		return nil, err
 	}
-	now := l.in.Snapshot()
-	if e, ok := l.written(now, key); ok {
+	now, e, ok := l.written(key)
+	if ok {
 		if e.hidden {
 			return nil, l.notFound(ctx, key)
 		}
@@ -309,16 +316,18 @@ func (l *Layer[T]) Get(ctx context.Context, key client.Key) (client.Object, erro
 	return obj, nil
 }
 
-// written returns a write of which the cache does not know.
-func (l *Layer[T]) written(now cache.Snapshot[T], key client.Key) (own[T], bool) {
+// written returns the state of the cache, and a write of which that does not know.
+// The state is taken with the lock: to who has an older one, a write that others
+// have found to be over would be lost.
+func (l *Layer[T]) written(key client.Key) (now cache.Snapshot[T], e own[T], ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e, ok := l.wrote[key]
-	if ok && over(now, key, e) {
+	now = l.in.Snapshot()
+	if e, ok = l.wrote[key]; ok && over(now, key, e) {
 		delete(l.wrote, key)
 		ok = false
 	}
-	return e, ok
+	return now, e, ok
 }
 
 func (l *Layer[T]) notFound(ctx context.Context, key client.Key) error {

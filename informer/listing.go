@@ -26,8 +26,7 @@ func (l *Layer[T]) List(ctx context.Context, o client.ReadOptions) iter.Seq2[cli
 			yield(nil, err)
 			return
 		}
-		now := l.in.Snapshot()
-		hidden, shown := l.changes(now, o)
+		now, hidden, shown := l.changes(o)
 		for obj := range merged(now.List(queriesOf(o)...), hidden, shown) {
 			if !yield(obj, nil) {
 				return
@@ -81,11 +80,12 @@ func (l *Layer[T]) hasFields(f fields.Selector, obj T) bool {
 	})
 }
 
-// changes returns the writes of which the cache does not know: whose objects it
-// must not show, and what is shown of them, in order.
-func (l *Layer[T]) changes(now cache.Snapshot[T], o client.ReadOptions) (hidden map[client.Key]bool, shown []T) {
+// changes returns the state of the cache, and the writes of which that does not know:
+// whose objects it must not show, and what is shown of them, in order.
+func (l *Layer[T]) changes(o client.ReadOptions) (now cache.Snapshot[T], hidden map[client.Key]bool, shown []T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	now = l.in.Snapshot() // with the lock, as in written
 	for key, e := range l.wrote {
 		if over(now, key, e) {
 			delete(l.wrote, key)
@@ -101,7 +101,7 @@ func (l *Layer[T]) changes(now cache.Snapshot[T], o client.ReadOptions) (hidden 
 		}
 	}
 	slices.SortFunc(shown, byKey)
-	return hidden, shown
+	return now, hidden, shown
 }
 
 func byKey[T client.Object](a, b T) int {
