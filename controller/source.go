@@ -198,7 +198,7 @@ func (s *source[T]) handle(ctx context.Context, t teller) informer.Registration 
 	if s.config.quiet {
 		return nil
 	}
-	return s.in.HandleWith(informer.HandlerOptions[T]{Resync: s.config.resync}, func(d informer.Delta[T]) {
+	return s.in.HandleWith(informer.HandlerOptions[T]{Resync: s.config.resync, Brief: true}, func(d informer.Delta[T]) {
 		defer t.recovered(s.id.kind.Kind, d.Key)
 		s.tell(ctx, d, t)
 	})

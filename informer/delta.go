@@ -98,6 +98,8 @@ type pending[T client.Object] struct {
 	lastKnown               lastState
 	initial, replaced, sync bool
 	mark                    bool
+	// ghost is a state of an object that came and went since.
+	ghost cache.Entry[T]
 
 	before, after *pending[T]
 }
@@ -145,6 +147,8 @@ func (p *pending[T]) deltas(out []Delta[T], fits func(cache.Entry[T]) bool) []De
 		known = false
 	}
 	switch {
+	case p.moot() && p.ghost.Exists() && fits(p.ghost):
+		return append(out, Delta[T]{Type: Deleted, Key: p.key, old: p.ghost, Unknown: true})
 	case !wanted:
 		return out
 	case !known:

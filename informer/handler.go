@@ -36,6 +36,10 @@ type HandlerOptions[T client.Object] struct {
 	// SkipUnchanged leaves out updates in which nothing but the revision and
 	// managed fields differ.
 	SkipUnchanged bool
+	// Brief has the handler also hear of objects that came and went before it heard of
+	// them: as a Deleted of what it never knew. Who creates objects and reads them from
+	// a [Layer] may have seen them. Of those that wait, there are 4,096 at most.
+	Brief bool
 	// AtMost bounds how many keys a batch has; zero is all that are pending.
 	AtMost int
 }
@@ -44,8 +48,9 @@ type HandlerOptions[T client.Object] struct {
 //
 // Invariant: of each key, the handler knows a state (or that there is none), and
 // the pending entry of the key holds that state as old and the store's as now. A
-// key has no entry if the two are the same. So there are never more entries than
-// keys that the handler or the store know, however slow the handler is.
+// key has no entry if the two are the same, but for what came and went if the handler
+// wants to hear of that. So there are never more entries than
+// keys that the handler or the store know, and maxGhosts, however slow the handler is.
 type handler[T client.Object] struct {
 	of     *shared[T]
 	by     *Informer[T]
@@ -61,7 +66,11 @@ type handler[T client.Object] struct {
 	mu      sync.Mutex
 	pending map[client.Key]*pending[T]
 	ends    pending[T] // before the first and after the last
+	ghosts  int        // how many pending entries have one
 }
+
+// maxGhosts is how many objects a handler has yet to hear of that are gone already.
+const maxGhosts = 4096
 
 func newHandler[T client.Object](by *Informer[T], o HandlerOptions[T], handle func([]Delta[T])) *handler[T] {
 	h := &handler[T]{
@@ -198,9 +207,21 @@ func (h *handler[T]) mergeLocked(c change[T]) {
 		p = &pending[T]{key: key, old: c.old}
 		h.linkLocked(p)
 	}
-	if p.add(c); p.moot() {
+	if p.add(c); p.moot() && !h.hauntsLocked(p, c) {
 		h.unlinkLocked(p)
 	}
+}
+
+// hauntsLocked keeps what came and went unseen, for a handler that wants to hear of it.
+func (h *handler[T]) hauntsLocked(p *pending[T], c change[T]) bool {
+	if !h.opts.Brief || h.ghosts == maxGhosts && !p.ghost.Exists() {
+		return false
+	}
+	if !p.ghost.Exists() {
+		h.ghosts++
+	}
+	p.ghost = c.old
+	return true
 }
 
 func keyOf[T client.Object](c change[T]) client.Key {
@@ -258,6 +279,9 @@ func (h *handler[T]) linkLocked(p *pending[T]) {
 func (h *handler[T]) unlinkLocked(p *pending[T]) {
 	if !p.mark {
 		delete(h.pending, p.key)
+	}
+	if p.ghost.Exists() {
+		h.ghosts--
 	}
 	p.before.after, p.after.before = p.after, p.before
 	p.before, p.after = nil, nil

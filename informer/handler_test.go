@@ -64,6 +64,28 @@ func TestBatchesHaveAllThatIsPending(t *testing.T) {
 	}
 }
 
+func TestWhatCameAndWentUnseenIsToldToThoseWhoAsk(t *testing.T) {
+	_, c, in, l := broken(t)
+	gate, entered := make(chan struct{}), make(chan struct{}, 10)
+	var told journal
+	in.HandleWith(options{Brief: true, Filter: func(m *corev1.ConfigMap) bool { return m.Data["v"] != "hidden" }}, func(d informer.Delta[*corev1.ConfigMap]) {
+		entered <- struct{}{}
+		<-gate
+		told.add(d)
+	})
+	<-entered
+	put(t, c, "b", "1")
+	put(t, c, "c", "1")
+	put(t, c, "d", "hidden")
+	for _, name := range []string{"b", "c", "d"} {
+		remove(t, c, name)
+	}
+	put(t, c, "c", "2")
+	eventually(t, "all is seen", func() bool { return slices.Contains(l.take(), "Added c=2") })
+	close(gate)
+	told.expect(t, "Added a=1 initial", "Deleted b=1 unknown", "Added c=2")
+}
+
 func TestSkipUnchanged(t *testing.T) {
 	direct := connect(t, nil)
 	ns := namespace(t, direct)
