@@ -236,6 +236,23 @@ func TestAPausedRollIsScaledInProportion(t *testing.T) {
 
 // Pods that never become ready give way to the next template, and leave those alone
 // that serve.
+// The pods of a new revision are progress from the first on, also if the status has
+// yet to tell of the revision: it then counts those of the last one.
+func TestTheFirstPodsOfARevisionAreProgress(t *testing.T) {
+	m := newModel(3, rolling(ints(1), ints(0)))
+	m.decide(t)
+	d := m.deployment
+	d.Status = appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3, AvailableReplicas: 3}
+	for noted, want := range map[string]bool{"": true, m.revision(): false} {
+		d.Annotations = map[string]string{revisionAnnotation: noted}
+		now := d.Status
+		now.Replicas, now.UpdatedReplicas = 4, 1
+		if got := m.advanced(now); got != want {
+			t.Errorf("with revision %q noted, progress is %v", noted, got)
+		}
+	}
+}
+
 func TestBrokenPodsGiveWay(t *testing.T) {
 	m := newModel(10, rolling(ints(3), ints(2)))
 	sized(m, "10 13", 8, 5)

@@ -62,9 +62,13 @@ func (s seen) complete(now appsv1.DeploymentStatus) bool {
 }
 
 // advanced reports whether a Deployment came further than its last status says: new
-// pods were made or became ready or available, or old ones went.
+// pods were made or became ready or available, or old ones went. What that status says
+// of another revision's pods is nothing to compare with.
 func (s seen) advanced(now appsv1.DeploymentStatus) bool {
 	was := s.deployment.Status
+	if s.deployment.Annotations[revisionAnnotation] != s.revision() {
+		was.UpdatedReplicas = 0
+	}
 	return now.UpdatedReplicas > was.UpdatedReplicas || now.ReadyReplicas > was.ReadyReplicas ||
 		now.AvailableReplicas > was.AvailableReplicas || now.Replicas-now.UpdatedReplicas < was.Replicas-was.UpdatedReplicas
 }
