@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -154,11 +155,26 @@ func (r *reconciler) record(ctx context.Context, s *seen, selector labels.Select
 	s.collisions = subject.Collisions
 	s.update = s.history[len(s.history)-1].Name
 	s.current, s.currentTemplate = s.update, &s.set.Spec.Template
-	if was := s.history.Named(s.set.Status.CurrentRevision); was != nil {
+	if was := s.rollsFrom(); was != nil {
 		s.current = was.Name
 		s.currentTemplate, err = revision.Template(was)
 	}
 	return err
+}
+
+// rollsFrom is the revision that the set has, or had before an update: as its status
+// tells, or else the oldest that a pod is of, for a set may be changed before its first
+// status is written. It is nil if there are neither.
+func (s *seen) rollsFrom() *appsv1.ControllerRevision {
+	if was := s.history.Named(s.set.Status.CurrentRevision); was != nil {
+		return was
+	}
+	for _, r := range s.history {
+		if slices.ContainsFunc(s.pods, func(p *corev1.Pod) bool { return revisionOf(p) == r.Name }) {
+			return r
+		}
+	}
+	return nil
 }
 
 // claimsOf returns the claims of all pods that there are or should be, by name.

@@ -143,6 +143,31 @@ func TestOnDeleteWaitsForSomebody(t *testing.T) {
 	s.images("web-0 two, web-1 one")
 }
 
+func TestASetWithoutAStatusRollsFromTheRevisionOfItsPods(t *testing.T) {
+	revisionNamed := func(name string) *appsv1.ControllerRevision {
+		return &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	}
+	podOf := func(revision string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{appsv1.StatefulSetRevisionLabel: revision}}}
+	}
+	history := revision.History{revisionNamed("one"), revisionNamed("two"), revisionNamed("three")}
+	for name, c := range map[string]struct {
+		status string
+		pods   []*corev1.Pod
+		want   *appsv1.ControllerRevision
+	}{
+		"as the status tells":           {"three", []*corev1.Pod{podOf("two")}, history[2]},
+		"before the first status":       {"", []*corev1.Pod{podOf("three"), podOf("two")}, history[1]},
+		"a status that names none left": {"zero", []*corev1.Pod{podOf("zero"), podOf("three")}, history[2]},
+		"nothing is there":              {"", nil, nil},
+	} {
+		s := seen{set: &appsv1.StatefulSet{Status: appsv1.StatefulSetStatus{CurrentRevision: c.status}}, history: history, pods: c.pods}
+		if got := s.rollsFrom(); got != c.want {
+			t.Errorf("%s: it rolls from %v", name, got)
+		}
+	}
+}
+
 func TestHistoryIsKeptAndARollbackIsARevision(t *testing.T) {
 	s := stage(t)
 	s.Apply(with("replicas: 3", "replicas: 1, revisionHistoryLimit: 1"))
