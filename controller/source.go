@@ -198,7 +198,10 @@ func (s *source[T]) handle(ctx context.Context, t teller) informer.Registration 
 	if s.config.quiet {
 		return nil
 	}
-	return s.in.HandleWith(informer.HandlerOptions[T]{Resync: s.config.resync, Brief: true}, func(d informer.Delta[T]) {
+	// What else maps keys may wait: for whatever it likes, or for another cache.
+	prompt := s.role == "for" || s.role == "owns"
+	o := informer.HandlerOptions[T]{Resync: s.config.resync, Brief: true, Prompt: prompt}
+	return s.in.HandleWith(o, func(d informer.Delta[T]) {
 		defer t.recovered(s.id.kind.Kind, d.Key)
 		s.tell(ctx, d, t)
 	})

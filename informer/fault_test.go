@@ -109,7 +109,7 @@ func (s *sequence) run(ctx context.Context) (took time.Duration, err error) {
 	opts, selects := s.options()
 	in := informer.For[*corev1.ConfigMap](set, opts...)
 	history := &history{known: map[client.Key]*corev1.ConfigMap{}}
-	in.Handle(history.hear)
+	in.HandleWith(informer.HandlerOptions[*corev1.ConfigMap]{Prompt: s.seed%2 == 0}, history.hear)
 	set.Start()
 	for until := time.Now().Add(faultsFor); time.Now().Before(until); {
 		if err := s.write(ctx, maps); err != nil {

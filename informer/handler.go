@@ -42,6 +42,9 @@ type HandlerOptions[T client.Object] struct {
 	Brief bool
 	// AtMost bounds how many keys a batch has; zero is all that are pending.
 	AtMost int
+	// Prompt lets the goroutine that watches call the function, which saves a
+	// handover: for functions that return at once, and never wait for the informer.
+	Prompt bool
 }
 
 // handler calls a function with what becomes of objects.
@@ -60,8 +63,10 @@ type handler[T client.Object] struct {
 	wake   chan struct{} // holds one
 	stop   chan struct{}
 	done   chan struct{}
-	once   sync.Once     // closes stop
-	taken  []*pending[T] // run's own
+	once   sync.Once // closes stop
+
+	busy  sync.Mutex // held by who takes and delivers
+	taken []*pending[T]
 
 	mu      sync.Mutex
 	pending map[client.Key]*pending[T]
@@ -104,7 +109,11 @@ func (h *handler[T]) end() { h.once.Do(func() { close(h.stop) }) }
 
 // run calls the function until end is called.
 func (h *handler[T]) run() {
-	defer close(h.done)
+	defer func() {
+		h.busy.Lock()
+		defer h.busy.Unlock()
+		close(h.done)
+	}()
 	var tick <-chan time.Time
 	if h.opts.Resync > 0 {
 		t := time.NewTicker(h.opts.Resync)
@@ -125,8 +134,7 @@ func (h *handler[T]) round(tick <-chan time.Time) (more bool) {
 		return true
 	default:
 	}
-	if h.take(); len(h.taken) > 0 {
-		h.deliver(h.taken)
+	if h.turn() {
 		return true
 	}
 	select {
@@ -137,6 +145,39 @@ func (h *handler[T]) round(tick <-chan time.Time) (more bool) {
 	case <-h.wake:
 	}
 	return true
+}
+
+// turn hands over some of what is pending, and reports whether there was any.
+func (h *handler[T]) turn() bool {
+	h.busy.Lock()
+	defer h.busy.Unlock()
+	return h.turnLocked()
+}
+
+func (h *handler[T]) turnLocked() bool {
+	if isClosed(h.stop) {
+		return false
+	}
+	if h.take(); len(h.taken) == 0 {
+		return false
+	}
+	h.deliver(h.taken)
+	return true
+}
+
+// promptly is how much is handed over by who watches; what is more is run's.
+const promptly = 16
+
+// now hands over what is pending, by the goroutine that has just added it, if nobody
+// else is at it.
+func (h *handler[T]) now() {
+	if h.Pending() > promptly || !h.busy.TryLock() {
+		h.ring()
+		return
+	}
+	defer h.busy.Unlock()
+	for h.turnLocked() {
+	}
 }
 
 func (h *handler[T]) deliver(taken []*pending[T]) {
@@ -190,14 +231,14 @@ func (h *handler[T]) take() {
 	}
 }
 
-// merge adds changes to what is pending.
+// merge adds changes to what is pending. Somebody has to be told then: by ring, or
+// by now.
 func (h *handler[T]) merge(changes []change[T]) {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	for _, c := range changes {
 		h.mergeLocked(c)
 	}
-	h.mu.Unlock()
-	h.ring()
 }
 
 func (h *handler[T]) mergeLocked(c change[T]) {

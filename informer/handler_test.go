@@ -3,6 +3,7 @@ package informer_test
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -414,4 +415,42 @@ func TestARefusalIsNamedAndRetried(t *testing.T) {
 	w.answers(nil)
 	sync1(t, in)
 	eventually(t, "the status is good", func() bool { return in.Status().Err == nil && in.Status().Parts[0].Phase == informer.Watching })
+}
+
+// A prompt handler is called in the same order, ends like others, and one that is
+// slow holds up only the watch.
+func TestPromptHandlers(t *testing.T) {
+	conn := connect(t, nil)
+	ns := namespace(t, conn)
+	maps := client.Of[*corev1.ConfigMap](conn).In(ns)
+	set := start(t, conn, informer.Config{})
+	in := informer.For[*corev1.ConfigMap](set, informer.InNamespace(ns))
+	var mu sync.Mutex
+	var heard []string
+	reg := in.HandleWith(options{Prompt: true}, func(d informer.Delta[*corev1.ConfigMap]) {
+		mu.Lock()
+		defer mu.Unlock()
+		heard = append(heard, d.Type.String()+" "+d.Key.Name)
+	})
+	sync1(t, in)
+	<-reg.Synced()
+	for i := range 50 {
+		name := "m" + strconv.Itoa(i)
+		if _, err := maps.Create(t.Context(), configMap(name, nil)); err != nil {
+			t.Fatal(err)
+		}
+		want := "Added " + name
+		eventually(t, "it is heard", func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(heard) == i+1 && heard[i] == want
+		})
+	}
+	reg.Remove()
+	<-reg.Done()
+	put(t, maps, "m0", "changed")
+	eventually(t, "changes are followed", func() bool { m, _ := in.Get(ns, "m0"); return m.Data["v"] == "changed" })
+	if len(heard) != 50 {
+		t.Errorf("it heard %d after it was removed", len(heard)-50)
+	}
 }

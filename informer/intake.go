@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,7 +35,8 @@ const (
 // event that it had to wait for it decodes too: the next is not there yet, and to
 // wake somebody takes longer than to decode.
 // Chunks are queued in the order of reading, each with a signal that it is
-// decoded, and the reader stops when the queue is full.
+// decoded, and the reader stops when the queue is full. Where nothing is queued, and
+// who takes allows it, the reader hands over itself.
 type intake[T client.Object] struct {
 	next   func(*[]byte) (client.Frame, error)
 	close  func()
@@ -44,6 +46,11 @@ type intake[T client.Object] struct {
 	decoders    chan struct{}
 
 	chunks chan *chunk[T]
+	queued atomic.Int64 // chunks that were sent and are not handed over
+	// turn is held by who hands over; inline, if it is set then, is how the reader
+	// does it.
+	turn   sync.Mutex
+	inline func([]item[T]) error
 }
 
 // item is an object that came.
@@ -126,8 +133,26 @@ func (in *intake[T]) send(c *chunk[T]) {
 	default:
 		in.decodeAll(c)
 		close(c.done)
+		if in.hand(c) {
+			return
+		}
 	}
+	in.queued.Add(1)
 	in.chunks <- c
+}
+
+// hand hands a chunk over, if it is the next and nobody is at it.
+func (in *intake[T]) hand(c *chunk[T]) bool {
+	if c.err != nil || !in.turn.TryLock() {
+		return false
+	}
+	defer in.turn.Unlock()
+	if in.inline == nil || in.queued.Load() > 0 {
+		return false
+	}
+	c.err = in.inline(c.items)
+	c.items = nil
+	return c.err == nil // else who takes is told of the end
 }
 
 func (in *intake[T]) decodeAll(c *chunk[T]) {
@@ -148,26 +173,27 @@ func (in *intake[T]) decodeAll(c *chunk[T]) {
 	c.buf = nil
 }
 
-// take returns what has come since c was received: c and what is ready behind it.
-// An error is the end, after the items.
-func (in *intake[T]) take(c *chunk[T]) (items []item[T], err error) {
+// take returns what has come since c was received: c and what is ready behind it, n
+// chunks in all. An error is the end, after the items.
+func (in *intake[T]) take(c *chunk[T]) (items []item[T], n int64, err error) {
 	for {
 		<-c.done
+		n++
 		if c.err != nil {
-			return items, c.err
+			return items, n, c.err
 		}
 		items = append(items, c.items...)
 		if len(items) >= maxTaken {
-			return items, nil
+			return items, n, nil
 		}
 		select {
 		case more, ok := <-in.chunks:
 			if !ok {
-				return items, io.ErrUnexpectedEOF // the last has an error, always
+				return items, n, io.ErrUnexpectedEOF // the last has an error, always
 			}
 			c = more
 		default:
-			return items, nil
+			return items, n, nil
 		}
 	}
 }

@@ -126,13 +126,7 @@ func uidOf(known, now cm) types.UID {
 }
 
 // step hands over some of what is pending, as the handler's goroutine would.
-func (l *listener) step() bool {
-	if l.h.take(); len(l.h.taken) == 0 {
-		return false
-	}
-	l.h.deliver(l.h.taken)
-	return true
-}
+func (l *listener) step() bool { return l.h.turn() }
 
 func newListener(t *testing.T, w *world, in *Informer[cm], name string, o HandlerOptions[cm]) *listener {
 	l := &listener{t: t, w: w, name: name, knows: map[client.Key]cm{}, gone: map[types.UID]cache.Revision{}, fits: func(cm) bool { return true }}
@@ -198,6 +192,7 @@ func runModel(t *testing.T, random *rand.Rand, parts, ops int) {
 		newListener(t, w, in, "one by one", HandlerOptions[cm]{AtMost: 1}),
 		newListener(t, w, in, "batches", HandlerOptions[cm]{}),
 		newListener(t, w, in, "slow", HandlerOptions[cm]{AtMost: 2}),
+		newListener(t, w, in, "prompt", HandlerOptions[cm]{AtMost: 1, Prompt: true}),
 		newListener(t, w, in, "filtered", HandlerOptions[cm]{AtMost: 1, Filter: func(o cm) bool { return o.Labels["b"] == "0" }}),
 	}
 	for range ops {

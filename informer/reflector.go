@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -228,16 +229,12 @@ func (r *reflector[T]) take(in *intake[T], s *state[T]) error {
 	for {
 		select {
 		case c := <-in.chunks:
-			items, end := in.take(c)
-			rest, err := r.takeItems(items, s)
+			rest, err := r.takeChunks(in, c, s)
 			if s = rest; s == nil {
 				late.Stop()
 			} else if s.progress {
 				s.progress = false
 				late.Reset(s.wait())
-			}
-			if err == nil {
-				err = end
 			}
 			if err != nil {
 				return err
@@ -246,6 +243,20 @@ func (r *reflector[T]) take(in *intake[T], s *state[T]) error {
 			return fmt.Errorf("nothing new for %s: %w", s.within, s.late)
 		}
 	}
+}
+
+// takeChunks takes a chunk and what is ready behind it. Once the state is complete,
+// the reader takes what it has time for.
+func (r *reflector[T]) takeChunks(in *intake[T], c *chunk[T], s *state[T]) (*state[T], error) {
+	in.turn.Lock()
+	defer in.turn.Unlock()
+	items, n, end := in.take(c)
+	s, err := r.takeItems(items, s)
+	in.queued.Add(-n)
+	if s == nil && in.inline == nil {
+		in.inline = func(items []item[T]) error { _, err := r.takeItems(items, nil); return err }
+	}
+	return s, cmp.Or(err, end)
 }
 
 // takeItems returns the state, or nil if it is complete.

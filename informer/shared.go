@@ -72,15 +72,31 @@ type write[T client.Object] struct {
 
 // apply makes a write visible at once, to readers and handlers.
 func (s *shared[T]) apply(p *part[T], w write[T]) {
+	for _, h := range s.applied(p, w) {
+		h.now()
+	}
+}
+
+// applied applies a write, and returns the handlers that are to be called.
+func (s *shared[T]) applied(p *part[T], w write[T]) []*handler[T] {
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	if p.left {
-		return
+		return nil
 	}
-	s.applyLocked(p, w)
+	return s.changeLocked(p, w)
 }
 
+// applyLocked is apply for who has the turn.
 func (s *shared[T]) applyLocked(p *part[T], w write[T]) {
+	for _, h := range s.changeLocked(p, w) {
+		h.ring()
+	}
+}
+
+// changeLocked applies a write, and returns the prompt handlers that nobody has told
+// that there is something for them.
+func (s *shared[T]) changeLocked(p *part[T], w write[T]) []*handler[T] {
 	initial := !p.synced()
 	now := s.store.Snapshot()
 	var b cache.Batch[T]
@@ -121,11 +137,12 @@ func (s *shared[T]) applyLocked(p *part[T], w write[T]) {
 	complete := s.completeLocked()
 	s.ends.passed(complete)
 	b.Complete(complete)
-	s.tellLocked(s.store.Apply(&b), finals, initial, w.replaced)
+	prompt := s.tellLocked(s.store.Apply(&b), finals, initial, w.replaced)
 	if s.advanced != nil {
 		close(s.advanced)
 		s.advanced = nil
 	}
+	return prompt
 }
 
 // knownLocked reports whether an event tells nothing new: the store has this
@@ -180,10 +197,11 @@ func (s *shared[T]) completeLocked() cache.Revision {
 	return least
 }
 
-// tellLocked tells the handlers what became of the store.
-func (s *shared[T]) tellLocked(changes []cache.Change[T], finals map[types.UID]T, initial, replaced bool) {
+// tellLocked tells the handlers what became of the store, but for the prompt ones,
+// which it returns.
+func (s *shared[T]) tellLocked(changes []cache.Change[T], finals map[types.UID]T, initial, replaced bool) (prompt []*handler[T]) {
 	if len(changes) == 0 || len(s.handlers) == 0 {
-		return
+		return nil
 	}
 	out := make([]change[T], len(changes))
 	for i, c := range changes {
@@ -194,7 +212,13 @@ func (s *shared[T]) tellLocked(changes []cache.Change[T], finals map[types.UID]T
 	}
 	for h := range s.handlers {
 		h.merge(out)
+		if h.opts.Prompt {
+			prompt = append(prompt, h)
+			continue
+		}
+		h.ring()
 	}
+	return prompt
 }
 
 // next is closed when the store changes.

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -110,6 +111,10 @@ func (s *stage) latency(ctx context.Context, of string, objects, rate int) (told
 	if _, err := a.answer(); err != nil {
 		return nil, err
 	}
+	if err := s.apart(a); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.together()) }()
 	for _, n := range []int{rate, int(float64(rate) * s.sizes.writing.Seconds())} {
 		if err := s.change(ctx, objects, n, rate); err != nil {
 			return nil, err
@@ -119,6 +124,19 @@ func (s *stage) latency(ctx context.Context, of string, objects, rate int) (told
 		}
 	}
 	return told, a.end()
+}
+
+// apart gives a side half of the processors, and the server and the generator the
+// other: what these do is not to be what is measured.
+func (s *stage) apart(a *actor) error {
+	lower, upper := machine.Halves()
+	return errors.Join(machine.PinSelf(lower), s.Pin(lower), a.Pin(upper))
+}
+
+func (s *stage) together() error {
+	lower, upper := machine.Halves()
+	all := append(lower, upper...)
+	return errors.Join(machine.PinSelf(all), s.Pin(all))
 }
 
 // waits has the side tell of n changes, once it has seen them all.

@@ -101,21 +101,36 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// watched notes when stamps are read. One that two reads share is the later's.
+// watched notes when stamps can be read. One that two reads share is the later's. It
+// takes all that there is, whatever is asked for: who reads in small pieces would else
+// not be charged for what lies in the connection meanwhile.
 type watched struct {
 	io.ReadCloser
 	of   *waits
 	tail []byte
+	all  []byte // a buffer
+	left []byte // of what was read
+	err  error  // after that
 }
 
 const stampWhole = len(`"`+SentAt+`":"`) + StampLength
 
 func (b *watched) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if n > 0 {
-		b.look(p[:n], time.Now())
+	if len(b.left) == 0 && b.err == nil {
+		if b.all == nil {
+			b.all = make([]byte, 256<<10)
+		}
+		var n int
+		n, b.err = b.ReadCloser.Read(b.all)
+		if b.left = b.all[:n]; n > 0 {
+			b.look(b.left, time.Now())
+		}
 	}
-	return n, err
+	n := copy(p, b.left)
+	if b.left = b.left[n:]; len(b.left) > 0 {
+		return n, nil
+	}
+	return n, b.err
 }
 
 func (b *watched) look(p []byte, now time.Time) {
