@@ -70,27 +70,31 @@ func eachMethod(t *testing.T, s *cluster.Server, test func(u *user)) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "helm-"}}
 			ns := must(c.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}))(t).Name
 			runWorkloads(t, c, ns)
-			config := action.NewConfiguration(action.ConfigurationSetLogger(slog.DiscardHandler))
-			check(t, config.Init(getter(t, s, ns), ns, "secret"))
+			file := filepath.Join(t.TempDir(), "kubeconfig")
+			check(t, auth.WriteKubeconfig(file, s.Credentials.Kubeconfig("https://"+s.Address)))
 			test(&user{
-				T: t, c: c, ns: ns, config: config, serverSide: serverSide,
+				T: t, c: c, ns: ns, config: newConfig(t, file, ns), serverSide: serverSide,
 				chart: must(loader.LoadDir("testdata/shop"))(t),
 			})
 		})
 	}
 }
 
-// getter finds the server by a kubeconfig file, as helm does.
-func getter(t *testing.T, s *cluster.Server, ns string) genericclioptions.RESTClientGetter {
+// newConfig is what helm knows of a server by a kubeconfig file.
+func newConfig(t *testing.T, kubeconfig, ns string) *action.Configuration {
 	t.Helper()
-	dir := t.TempDir()
-	file := filepath.Join(dir, "kubeconfig")
-	check(t, auth.WriteKubeconfig(file, s.Credentials.Kubeconfig("https://"+s.Address)))
+	config := action.NewConfiguration(action.ConfigurationSetLogger(slog.DiscardHandler))
+	check(t, config.Init(getter(t, kubeconfig, ns), ns, "secret"))
+	return config
+}
+
+func getter(t *testing.T, kubeconfig, ns string) genericclioptions.RESTClientGetter {
+	t.Helper()
 	flags := genericclioptions.NewConfigFlags(true).WithWrapConfigFn(func(c *rest.Config) *rest.Config {
 		c.QPS = -1
 		return c
 	})
-	flags.KubeConfig, flags.Namespace, flags.CacheDir = &file, &ns, ptr.To(filepath.Join(dir, "cache"))
+	flags.KubeConfig, flags.Namespace, flags.CacheDir = &kubeconfig, &ns, ptr.To(t.TempDir())
 	return flags
 }
 
