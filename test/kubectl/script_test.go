@@ -1,12 +1,26 @@
 package kubectl
 
 import (
+	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
+
+// TestMain has one more script run at a time than go test would: there is one that does
+// nothing but wait for the clock.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	limit := flag.Lookup("test.parallel")
+	if n, err := strconv.Atoi(limit.Value.String()); err != nil || limit.Value.Set(strconv.Itoa(n+1)) != nil {
+		panic(fmt.Sprintf("-parallel is %s: %v", limit.Value, err))
+	}
+	os.Exit(m.Run())
+}
 
 func TestScripts(t *testing.T) {
 	bin, err := buildPrograms()
