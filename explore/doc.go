@@ -9,10 +9,10 @@
 //	})
 //
 // [Run] takes the steps without a fault first, and notes each write of the controller,
-// each resource that it watches, and the end state. From these it makes plans: one
+// each resource of which it hears, and the state after each step. From these it makes plans: one
 // [Fault] at one point each, such as a crash after the second time that a pod was made.
 // Each plan is a run on a server of its own, and a subtest. A controller that is right
-// comes to the same end state from each. What differs between any two runs does not
+// comes to the same states from each. What differs between any two runs does not
 // count: uids, revisions, times, generated names, the order of conditions.
 //
 // A plan is known by the write at which its fault happens, and not by chance: the

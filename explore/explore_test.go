@@ -65,7 +65,7 @@ func TestBugsAreFound(t *testing.T) {
 		"a generation that is not told": {
 			wrong: Scenario{Controller: program(ofDeployments, observed(false)), Steps: []Step{deploy(1), deploy(2)}},
 			right: Scenario{Controller: program(ofDeployments, observed(true)), Steps: []Step{deploy(1), deploy(2)}},
-			finds: []string{"crash-after:update:secrets:default.web:1", "crash-before:update:deployments.status:default.web:2", "conflict-at:update:deployments.status:default.web:2"},
+			finds: []string{"crash-after:create:secrets:default.web:1", "crash-after:update:secrets:default.web:1", "crash-before:update:deployments.status:default.web:1", "conflict-at:update:deployments.status:default.web:2"},
 		},
 	}
 	for name, test := range tests {

@@ -20,7 +20,8 @@ type run struct {
 	cfg  *rest.Config
 	in   *injector
 	// began is the revision before the run.
-	began uint64
+	began  uint64
+	states []map[string]string
 
 	mu     sync.Mutex
 	broken error // the first that Always said, or why the controller ended
@@ -29,9 +30,10 @@ type run struct {
 // outcome is what came of a run.
 type outcome struct {
 	*record
-	err   error
-	state map[string]string
-	fired bool
+	err error
+	// states are what there was at rest after each step.
+	states []map[string]string
+	fired  bool
 }
 
 // once runs a plan on a server. The resources are those to compare; none means all
@@ -40,21 +42,17 @@ func (s *Scenario) once(ctx context.Context, cfg *rest.Config, p plan, paths []s
 	r := &run{s: s, cfg: cfg, in: newInjector(p, newRecord())}
 	r.in.paths = append(r.in.paths, paths...)
 	r.in.after = r.check
-	state, err := r.do(ctx)
-	out := outcome{record: r.in.record, err: err, fired: r.in.hasFired()}
-	if err == nil {
-		out.state = state.normal(r.in.record, r.began, s.Keep)
-	}
-	return out
+	err := r.do(ctx)
+	return outcome{record: r.in.record, err: err, states: r.states, fired: r.in.hasFired()}
 }
 
 // do takes the steps while the controller lives.
-func (r *run) do(ctx context.Context) (end snapshot, err error) {
+func (r *run) do(ctx context.Context) (err error) {
 	if r.conn, err = client.Connect(r.watched(r.cfg)); err != nil {
-		return end, err
+		return err
 	}
 	if r.began, err = start(ctx, r.conn); err != nil {
-		return end, err
+		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -62,34 +60,36 @@ func (r *run) do(ctx context.Context) (end snapshot, err error) {
 		defer close(ended)
 		r.live(ctx)
 	}()
-	end, err = r.steps(ctx)
+	err = r.steps(ctx)
 	cancel()
 	select {
 	case <-ended:
 	case <-time.After(restAfter * r.s.Quiet):
 		err = errors.Join(err, errEndless)
 	}
-	return end, err
+	return err
 }
 
-// steps takes one after the other, and returns what there is in the end.
-func (r *run) steps(ctx context.Context) (end snapshot, err error) {
-	if end, err = r.rest(ctx, -1); err != nil {
-		return end, fmt.Errorf("before the first step: %w", err)
+// steps takes one after the other, and notes what there is after each.
+func (r *run) steps(ctx context.Context) error {
+	now, err := r.rest(ctx, -1)
+	if err != nil {
+		return fmt.Errorf("before the first step: %w", err)
 	}
 	for i, step := range r.s.Steps {
-		r.in.begin(i, end.revisions)
+		r.in.begin(i, now.revisions)
 		if err := step(ctx, r.conn); err != nil {
-			return end, fmt.Errorf("step %d: %w", i+1, err)
+			return fmt.Errorf("step %d: %w", i+1, err)
 		}
-		if end, err = r.rest(ctx, i); err != nil {
-			return end, fmt.Errorf("after step %d: %w", i+1, err)
+		if now, err = r.rest(ctx, i); err != nil {
+			return fmt.Errorf("after step %d: %w", i+1, err)
 		}
+		r.states = append(r.states, now.normal(r.in.record, r.began, r.s.Keep))
 	}
-	if r.s.End != nil {
-		err = r.s.End(ctx, r.conn)
+	if r.s.End == nil {
+		return nil
 	}
-	return end, err
+	return r.s.End(ctx, r.conn)
 }
 
 // watched is a configuration whose writes are noted.

@@ -86,14 +86,15 @@ func TestNothingSucceedsAfterACrash(t *testing.T) {
 		<-ctx.Done()
 		return nil
 	}
-	out := try(t, Scenario{Controller: stubborn}, plan{fault: CrashAfter, write: "create configmaps default/first", nth: 1})
+	nothing := func(context.Context, *client.Conn) error { return nil }
+	out := try(t, Scenario{Controller: stubborn, Steps: []Step{nothing}}, plan{fault: CrashAfter, write: "create configmaps default/first", nth: 1})
 	for i, err := range errs {
 		if !errors.Is(err, errCrashed) {
 			t.Errorf("request %d: %v", i, err)
 		}
 	}
-	if out.err != nil || out.state["configmaps default/first"] == "" || out.state["configmaps default/second"] != "" {
-		t.Errorf("error: %v, state: %v", out.err, out.state)
+	if out.err != nil || out.states[0]["configmaps default/first"] == "" || out.states[0]["configmaps default/second"] != "" {
+		t.Errorf("error: %v, states: %v", out.err, out.states)
 	}
 }
 
