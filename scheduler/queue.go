@@ -12,7 +12,8 @@ import (
 type stage uint8
 
 const (
-	ready   stage = iota // to be decided upon
+	nowhere stage = iota // new, or removed
+	ready                // to be decided upon
 	pausing              // for a while, because it has failed
 	waiting              // for something that could help it
 	busy                 // with the loop
@@ -38,16 +39,18 @@ type entry struct {
 // queue holds the pods that want a node. It has no goroutine and no clock. The most
 // important are first and, among equals, who has been waiting for longest.
 //
-// Invariant: an entry is in the heap of its stage, if that has one, and in no other.
+// Invariant: an entry is in the heap of its stage, or in asleep if that has none, and
+// nowhere else.
 type queue struct {
 	shortest, longest time.Duration // of pauses
 	entries           map[types.UID]*entry
 	ready, pausing    order
+	asleep            map[*entry]bool // waiting or busy: what happens may help them
 }
 
 func newQueue(shortest, longest time.Duration) *queue {
 	return &queue{
-		shortest: shortest, longest: longest, entries: map[types.UID]*entry{},
+		shortest: shortest, longest: longest, entries: map[types.UID]*entry{}, asleep: map[*entry]bool{},
 		ready: order{less: func(a, b *entry) bool {
 			if c := cmp.Compare(a.priority, b.priority); c != 0 {
 				return c > 0
@@ -64,17 +67,20 @@ func (q *queue) set(p *podInfo, changed bool, now time.Time) {
 	if e == nil {
 		e = &entry{since: now}
 		q.entries[p.pod.UID] = e
-	} else {
-		q.leave(e)
 	}
+	was := e.stage
+	q.leave(e) // what it is may say where in a heap
 	e.podInfo = p
 	switch {
-	case e.stage == busy && changed:
-		e.woken = all
-	case e.stage == waiting && changed:
+	case was == nowhere:
+		q.move(e, ready)
+	case was == waiting && changed:
 		q.release(e, now)
 	default:
-		q.enter(e, e.stage)
+		q.move(e, was)
+	}
+	if was == busy && changed {
+		e.woken = all
 	}
 }
 
@@ -88,16 +94,13 @@ func (q *queue) remove(uid types.UID) {
 // pop returns the next pod, which is busy until it is removed, paused or put to wait.
 func (q *queue) pop(now time.Time) *entry {
 	for q.pausing.Len() > 0 && !q.pausing.list[0].until.After(now) {
-		e := q.pausing.list[0]
-		q.leave(e)
-		q.enter(e, ready)
+		q.move(q.pausing.list[0], ready)
 	}
 	if q.ready.Len() == 0 {
 		return nil
 	}
 	e := q.ready.list[0]
-	q.leave(e)
-	q.enter(e, busy)
+	q.move(e, busy)
 	return e
 }
 
@@ -118,7 +121,7 @@ func (q *queue) wait(e *entry, now time.Time) {
 		q.release(e, now)
 		return
 	}
-	q.enter(e, waiting)
+	q.move(e, waiting)
 }
 
 // pause has a busy pod try again after its pause.
@@ -130,7 +133,7 @@ func (q *queue) pause(e *entry, now time.Time) {
 
 // wake has pods try again that were rejected for one of some reasons.
 func (q *queue) wake(help reasons, now time.Time) {
-	for _, e := range q.entries {
+	for e := range q.asleep {
 		switch {
 		case e.stage == busy:
 			e.woken |= help
@@ -142,7 +145,7 @@ func (q *queue) wake(help reasons, now time.Time) {
 
 // wakeOld has pods try again that have waited for long.
 func (q *queue) wakeOld(now time.Time) {
-	for _, e := range q.entries {
+	for e := range q.asleep {
 		if e.stage == waiting && now.Sub(e.failed) >= maxWait {
 			q.release(e, now)
 		}
@@ -152,10 +155,10 @@ func (q *queue) wakeOld(now time.Time) {
 // release lets an entry go on when its pause is over.
 func (q *queue) release(e *entry, now time.Time) {
 	if e.until.After(now) {
-		q.enter(e, pausing)
+		q.move(e, pausing)
 		return
 	}
-	q.enter(e, ready)
+	q.move(e, ready)
 }
 
 // next is when the first pause is over, if there is one.
@@ -166,13 +169,17 @@ func (q *queue) next() (time.Time, bool) {
 	return q.pausing.list[0].until, true
 }
 
-func (q *queue) enter(e *entry, s stage) {
+// move has an entry leave its stage for another.
+func (q *queue) move(e *entry, s stage) {
+	q.leave(e)
 	e.stage = s
 	switch s {
 	case ready:
 		heap.Push(&q.ready, e)
 	case pausing:
 		heap.Push(&q.pausing, e)
+	default:
+		q.asleep[e] = true
 	}
 }
 
@@ -182,7 +189,10 @@ func (q *queue) leave(e *entry) {
 		heap.Remove(&q.ready, e.place)
 	case pausing:
 		heap.Remove(&q.pausing, e.place)
+	default:
+		delete(q.asleep, e)
 	}
+	e.stage = nowhere
 }
 
 // order is a heap of entries.

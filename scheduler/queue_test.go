@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -102,5 +103,17 @@ func TestNobodyWaitsForEver(t *testing.T) {
 	q.wakeOld(now.Add(maxWait))
 	if q.pop(now.Add(maxWait)) == nil {
 		t.Error("it does not come")
+	}
+}
+
+// Each pod that comes to a node wakes others, of which most are ready anyway.
+func BenchmarkWakeMany(b *testing.B) {
+	s, q, now := NewSnapshot(1), newQueue(time.Second, 10*time.Second), time.Unix(0, 0)
+	for i := range benchPods {
+		q.set(s.inspect(newPod(fmt.Sprint("pod-", i))), true, now)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		q.wake(podCame, now)
 	}
 }
