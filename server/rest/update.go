@@ -200,6 +200,7 @@ func (c *call) tryChange(ch change, current *watch.Object) (outcome, error) {
 		return done, err
 	}
 	stored = true
+	current.Forget(decodedKey{}) // which few want of an object that has been replaced, and is large
 	c.api.free(obj, old)
 	return done, nil
 }

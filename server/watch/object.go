@@ -168,6 +168,9 @@ func (o *Object) Kept(key any) any {
 	return v
 }
 
+// Forget drops what was kept or derived under a key, which may be derived again.
+func (o *Object) Forget(key any) { o.derived.Delete(key) }
+
 // Derive returns what make makes of the object, made once for each kind of key.
 // Everybody shares it: it must not be changed.
 func (o *Object) Derive(key any, make func(*Object) (any, error)) (any, error) {
