@@ -44,6 +44,7 @@ type Controller struct {
 	workers   int
 	timeout   time.Duration
 	ignoreOwn bool
+	pace      *pace // nil: keys do not rest
 
 	queueOptions workqueue.Options[Key]
 	primary      anySource
@@ -203,21 +204,31 @@ func (c *Controller) Run(ctx context.Context) {
 
 // listen has all sources feed the queue.
 func (c *Controller) listen(ctx context.Context, q *workqueue.Queue[Key], feeders *sync.WaitGroup) []informer.Registration {
-	t := teller{
+	prompt := teller{
 		tell: func(key Key, cause Cause, priority int) {
 			q.AddWith(key, workqueue.AddOptions{Priority: priority, Causes: []Cause{cause}})
 		},
 		recovered: c.recovered,
 	}
+	paced := prompt
+	if c.pace != nil {
+		paced.tell = func(key Key, cause Cause, priority int) {
+			q.AddWith(key, workqueue.AddOptions{After: c.pace.left(key, time.Now()), Priority: priority, Causes: []Cause{cause}})
+		}
+	}
 	var registered []informer.Registration
 	for _, s := range c.sources {
+		t := paced
+		if s == c.primary {
+			t = prompt
+		}
 		if r := s.handle(ctx, t); r != nil {
 			registered = append(registered, r)
 		}
 	}
 	ctx = context.WithValue(ctx, logKey{}, c.log)
 	for _, f := range c.feeds {
-		feeders.Go(func() { f.start(ctx, t.tell) })
+		feeders.Go(func() { f.start(ctx, paced.tell) })
 	}
 	return registered
 }

@@ -46,5 +46,6 @@
 // A controller whose kind does not exist, or that lacks a right, waits and says so in
 // its [Status]; it begins when that has changed, and others are not concerned. A key
 // whose reconciles cause each other is a hot loop, which the log and the status name.
-// [IgnoreOwnWrites] leaves out reconciles that only one's own writes cause.
+// [IgnoreOwnWrites] leaves out reconciles that only one's own writes cause, and [Paced]
+// has bursts of changes cause few.
 package controller

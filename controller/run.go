@@ -38,10 +38,12 @@ func (c *Controller) process(ctx context.Context, q *workqueue.Queue[Key], item 
 		return
 	}
 	r := c.newRun(item)
+	c.pace.began(r.Key, r.started)
 	c.counts.active.Add(1)
 	result, err := c.call(ctx, r)
 	c.counts.active.Add(-1)
 	took := time.Since(r.started)
+	c.pace.ended(r.Key, took, r.started.Add(took))
 	outcome := c.settle(ctx, q, r, result, err)
 	c.counts.took(outcome, took)
 	c.history.add(ended{r, took, outcome, reason(err)})

@@ -37,7 +37,8 @@ func New(s client.Source, told *events.Recorder) *controller.Controller {
 		controller.For[*appsv1.Deployment](),
 		controller.Claims[*appsv1.ReplicaSet](selectorOf),
 		controller.Workers(workers),
-		controller.IgnoreOwnWrites())
+		controller.IgnoreOwnWrites(),
+		controller.Paced())
 }
 
 func selectorOf(d *appsv1.Deployment) (labels.Selector, error) {

@@ -37,7 +37,8 @@ func New(s client.Source, told *events.Recorder) *controller.Controller {
 		controller.For[*appsv1.ReplicaSet](controller.ByController[*appsv1.ReplicaSet]()),
 		controller.Claims[*corev1.Pod](selectorOf),
 		controller.Workers(workers),
-		controller.IgnoreOwnWrites())
+		controller.IgnoreOwnWrites(),
+		controller.Paced())
 }
 
 func selectorOf(set *appsv1.ReplicaSet) (labels.Selector, error) {
