@@ -28,6 +28,9 @@ const podsOnNode = 110
 // checkPods looks whether every Deployment has all its pods, and no others, ready and
 // of an image, and whether no node has too many, or any if it should have none.
 func (s *stage) checkPods(ctx context.Context, image string, drained map[string]bool) error {
+	if err := s.nobodyEnds(ctx); err != nil {
+		return err
+	}
 	pods, _, err := s.pods.All(ctx)
 	if err != nil {
 		return err
@@ -35,9 +38,6 @@ func (s *stage) checkPods(ctx context.Context, image string, drained map[string]
 	byApp, byNode, ips := map[string]int{}, map[string]int{}, map[string]string{}
 	for _, p := range pods {
 		key := client.KeyOf(p)
-		if p.DeletionTimestamp != nil { // which a Deployment does not wait for
-			continue
-		}
 		if p.Spec.Containers[0].Image != image || !isReady(p) || drained[p.Spec.NodeName] || p.Status.PodIP == "" {
 			return fmt.Errorf("pod %s has image %s, is on %q at %q, and is ready: %t", key, p.Spec.Containers[0].Image, p.Spec.NodeName, p.Status.PodIP, isReady(p))
 		}
@@ -56,6 +56,19 @@ func (s *stage) checkPods(ctx context.Context, image string, drained map[string]
 		}
 	}
 	return s.checkSets(ctx, image)
+}
+
+// nobodyEnds waits until no pod is about to end, which a Deployment does not wait for:
+// the next step should not have to.
+func (s *stage) nobodyEnds(ctx context.Context) error {
+	ending := map[client.Key]bool{}
+	return follow(ctx, s.pods, func(p *corev1.Pod, deleted bool) {
+		if deleted || p.DeletionTimestamp == nil {
+			delete(ending, client.KeyOf(p))
+		} else {
+			ending[client.KeyOf(p)] = true
+		}
+	}, func() bool { return len(ending) == 0 })
 }
 
 // checkWithin is how long controllers may take to tell what they have reached.

@@ -73,7 +73,7 @@ func TestAllScenes(t *testing.T) {
 func TestLargeCluster(t *testing.T) {
 	z := sizes{nodes: 500, deployments: 10, replicas: 100, drained: 50, resting: time.Second}
 	if os.Getenv("EVENKEEL_FULL") != "" {
-		z = (&options{}).sizes()
+		z.deployments = 100
 	}
 	if b := play(t, z, "cluster"); len(b.steps) != 5 {
 		t.Errorf("%d steps were taken", len(b.steps))

@@ -34,6 +34,7 @@ import (
 type options struct {
 	run, dir, write, profile string
 	rounds                   int
+	nodes, deployments       int
 	quick                    bool
 	limit                    time.Duration
 }
@@ -44,14 +45,16 @@ func parse(args []string) (*options, error) {
 	flags.StringVar(&o.run, "run", ".", "a `regexp` of the scenes to measure: idle, cluster, scheduler")
 	flags.IntVar(&o.rounds, "rounds", 3, "how often each scene is measured; the tables hold medians")
 	flags.BoolVar(&o.quick, "quick", false, "much less load, to try the program: its figures mean nothing")
+	flags.IntVar(&o.nodes, "nodes", 500, "how many nodes the cluster has; a tenth is drained")
+	flags.IntVar(&o.deployments, "deployments", 100, "how many Deployments of 100 pods the cluster has")
 	flags.StringVar(&o.dir, "dir", "", "the `folder` for data, on a disk (default the system's for temporary files)")
 	flags.StringVar(&o.write, "write", "", "write the report to a `file` too")
-	flags.StringVar(&o.profile, "profile", "", "write CPU and heap profiles of each step of the cluster to a `folder`; that slows it down")
+	flags.StringVar(&o.profile, "profile", "", "write profiles and metrics of each step of the cluster to a `folder`; that slows it down")
 	flags.DurationVar(&o.limit, "limit", time.Hour, "the longest that all may take")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
-	if o.rounds < 1 || flags.NArg() > 0 {
+	if min(o.rounds, o.nodes, o.deployments) < 1 || flags.NArg() > 0 {
 		flags.Usage()
 		return nil, errors.New("bad flags")
 	}
@@ -72,7 +75,7 @@ func (o *options) sizes() sizes {
 	if o.quick {
 		return sizes{nodes: 10, deployments: 4, replicas: 10, drained: 2, places: 20, pods: 100, resting: time.Second}
 	}
-	return sizes{nodes: 500, deployments: 100, replicas: 100, drained: 50, places: 1000, pods: 10_000, resting: 15 * time.Second}
+	return sizes{nodes: o.nodes, deployments: o.deployments, replicas: 100, drained: o.nodes / 10, places: 1000, pods: 10_000, resting: 10 * time.Second}
 }
 
 func (z sizes) all() int { return z.deployments * z.replicas }

@@ -98,14 +98,19 @@ func (s *stage) step(ctx context.Context, name string, pods int, do func(context
 	if err != nil {
 		return err
 	}
+	data, err := machine.SizeOf(s.Data)
+	if err != nil {
+		return err
+	}
 	sample := after.Since(before, took, runtime.NumCPU())
-	sample.Value, sample.Work, sample.Memory, sample.Peak = took.Seconds(), float64(pods), float64(used)/1e6, float64(most)/1e6
+	sample.Value, sample.Work = took.Seconds(), float64(pods)
+	sample.Memory, sample.Peak, sample.Disk = float64(used)/1e6, float64(most)/1e6, float64(data)/1e6
 	s.keep(&s.steps, name, figure.Seconds, figure.Target{}, sample)
 	return nil
 }
 
-// profiling writes profiles of what the server does until ctx ends, if they are
-// wanted. The function that it returns waits for that.
+// profiling writes profiles and metrics of what the server does until ctx ends, if
+// they are wanted. The function that it returns waits for that.
 func (s *stage) profiling(ctx context.Context, name string) func() error {
 	if s.pprof == "" {
 		return func() error { return nil }
@@ -116,16 +121,27 @@ func (s *stage) profiling(ctx context.Context, name string) func() error {
 	go func() {
 		var err error
 		for i := 0; ctx.Err() == nil && err == nil; i++ {
-			err = s.fetch(fmt.Sprintf("profile?seconds=%s", slice), fmt.Sprintf("%s-%d.cpu", file, i))
+			err = s.profileTo(fmt.Sprintf("profile?seconds=%s", slice), fmt.Sprintf("%s-%d.cpu", file, i))
 		}
-		err = errors.Join(err, s.fetch("heap?gc=1", file+".heap"), s.fetch("goroutine?debug=1", file+".goroutines"))
+		err = errors.Join(err, s.profileTo("heap?gc=1", file+".heap"), s.profileTo("goroutine?debug=1", file+".goroutines"), s.metricsTo(file+".metrics"))
 		done <- err
 	}()
 	return func() error { return <-done }
 }
 
-func (s *stage) fetch(what, file string) error {
-	answer, err := http.Get("http://" + s.pprof + "/debug/pprof/" + what)
+func (s *stage) profileTo(what, file string) error {
+	return fetch(http.DefaultClient, "http://"+s.pprof+"/debug/pprof/"+what, file)
+}
+
+// metricsTo writes what the server has counted since it started, such as requests.
+func (s *stage) metricsTo(file string) error {
+	web := &http.Client{Transport: &http.Transport{TLSClientConfig: s.Admin}}
+	defer web.CloseIdleConnections()
+	return fetch(web, "https://"+s.Address+"/metrics", file)
+}
+
+func fetch(by *http.Client, url, file string) error {
+	answer, err := by.Get(url)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,8 @@ func ModuleRoot(ctx context.Context) (string, error) {
 // Server is an Evenkeel that runs.
 type Server struct {
 	*Child
-	Address, Kubeconfig string
+	// Data is the folder of its store.
+	Address, Kubeconfig, Data string
 	// Admin is the configuration of an administrator's connections.
 	Admin *tls.Config
 	// Took is how long it took to be ready.
@@ -72,7 +73,7 @@ func Serve(ctx context.Context, program, dir string, flags ...string) (*Server, 
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Child: c, Address: address, Kubeconfig: filepath.Join(data, "admin.kubeconfig")}
+	s := &Server{Child: c, Address: address, Kubeconfig: filepath.Join(data, "admin.kubeconfig"), Data: data}
 	if err = WaitReady(ctx, Family{c}, "https://"+address+"/readyz", probe()); err == nil {
 		s.Took = time.Since(c.Started)
 		s.Admin, err = fromKubeconfig(ctx, s.Kubeconfig, address)

@@ -3,6 +3,8 @@
 package machine
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -65,5 +67,23 @@ func TestKubeconfigWithoutIdentity(t *testing.T) {
 func TestAPoolOfNothing(t *testing.T) {
 	if _, err := poolOf([]byte("nothing")); err == nil {
 		t.Error("a pool was made of nothing")
+	}
+}
+
+func TestSizeOfAFolder(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "inner"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", filepath.Join("inner", "b")} {
+		if err := os.WriteFile(filepath.Join(dir, name), make([]byte, 1<<20), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if size, err := SizeOf(dir); err != nil || size < 2<<20 || size > 3<<20 {
+		t.Errorf("it is %d, %v", size, err)
+	}
+	if size, err := SizeOf(filepath.Join(dir, "none")); err != nil || size != 0 {
+		t.Errorf("a folder that is not is %d, %v", size, err)
 	}
 }

@@ -107,7 +107,7 @@ func twoRows() []Row {
 
 func drained() Row {
 	return Row{Name: "drain", Unit: Seconds, Ours: []Sample{{
-		Value: 2, Work: 1000, Server: time.Second, Generator: 100 * time.Millisecond, Others: 0.05, Memory: 80, Peak: 120,
+		Value: 2, Work: 1000, Server: time.Second, Generator: 100 * time.Millisecond, Others: 0.05, Memory: 80, Peak: 120, Disk: 300,
 	}}}
 }
 
@@ -137,9 +137,9 @@ func TestTables(t *testing.T) {
 | list   | 1,000 MB/s | 1,000 to 1,000 MB/s |  1 of 1 |     >= 10x | missed |
 `},
 		"steps": {Steps([]Row{drained()}, "pod"), `
-| step  |   time | pod/s |    CPU | cores busy | CPU per pod | memory after |   most | generator | others |
-|-------|-------:|------:|-------:|-----------:|------------:|-------------:|-------:|----------:|-------:|
-| drain | 2.00 s |   500 | 1.00 s |       0.50 |      1.0 ms |        80 MB | 120 MB |    100 µs |    5 % |
+| step  |   time | pod/s |    CPU | cores busy | CPU per pod | memory after |   most | data after | generator | others |
+|-------|-------:|------:|-------:|-----------:|------------:|-------------:|-------:|-----------:|----------:|-------:|
+| drain | 2.00 s |   500 | 1.00 s |       0.50 |      1.0 ms |        80 MB | 120 MB |     300 MB |    100 µs |    5 % |
 `},
 		"a side that was not measured": {Costs([]Row{{Name: "get", Unit: PerSecond, Ours: twoRows()[1].Ours}}), `
 | CPU time per | Evenkeel | generator | others | peer | generator | others | server ratio |

@@ -18,9 +18,9 @@ type Sample struct {
 	Server, Generator time.Duration
 	// Others is the share of the machine's cores that others kept busy meanwhile.
 	Others float64
-	// Memory is what the server has resident at the end, Peak the most meanwhile, in
-	// MB; zero if nobody looked.
-	Memory, Peak float64
+	// Memory is what the server has resident at the end, Peak the most meanwhile, and
+	// Disk what its data takes at the end, in MB; zero if nobody looked.
+	Memory, Peak, Disk float64
 }
 
 // Quiet is how much others may take of the machine before a sample is held to be

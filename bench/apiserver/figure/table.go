@@ -33,10 +33,10 @@ func Alone(rows []Row) string {
 }
 
 // Steps is the table of what a server did one after the other, each a row of seconds:
-// how long it took, how much was done in that time, and with how much CPU time and
-// memory.
+// how long it took, how much was done in that time, and with how much CPU time,
+// memory and disk.
 func Steps(rows []Row, work string) string {
-	lines := [][]string{{"step", "time", work + "/s", "CPU", "cores busy", "CPU per " + work, "memory after", "most", "generator", "others"}}
+	lines := [][]string{{"step", "time", work + "/s", "CPU", "cores busy", "CPU per " + work, "memory after", "most", "data after", "generator", "others"}}
 	for _, r := range rows {
 		took := medianOf(r.Ours, value)
 		if took == 0 {
@@ -47,6 +47,7 @@ func Steps(rows []Row, work string) string {
 			r.Name, r.format(took), thousands(medianOf(r.Ours, func(s Sample) float64 { return s.Work / s.Value })), r.format(cpu),
 			fmt.Sprintf("%.2f", cpu/took), micros(medianOf(r.Ours, serverCost)),
 			megabytes(medianOf(r.Ours, func(s Sample) float64 { return s.Memory })), megabytes(medianOf(r.Ours, func(s Sample) float64 { return s.Peak })),
+			megabytes(medianOf(r.Ours, func(s Sample) float64 { return s.Disk })),
 			micros(medianOf(r.Ours, generatorCost)), fmt.Sprintf("%.0f %%", 100*medianOf(r.Ours, others)),
 		})
 	}

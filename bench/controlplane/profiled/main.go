@@ -19,7 +19,7 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	if address := os.Getenv("EVENKEEL_PPROF"); address != "" {
-		runtime.MemProfileRate = 16 << 10
+		runtime.MemProfileRate = 128 << 10
 		go func() { log.Print(http.ListenAndServe(address, nil)) }() // until the process ends
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
