@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -60,7 +61,8 @@ func (r *Runtime) newContainer(p *pod, c node.Container) (*container, error) {
 		address: r.options.Address, root: filepath.Join(folder, "root"),
 		meta: filepath.Join(folder, stateFile), done: make(chan struct{}), turn: make(chan struct{}, 1),
 	}
-	if err := os.Remove(n.terminationLog()); err != nil && !os.IsNotExist(err) {
+	// What the last attempt left is not this one's. Of volumes, there are only links.
+	if err := errors.Join(os.RemoveAll(n.terminationLog()), os.RemoveAll(n.root)); err != nil {
 		return nil, err
 	}
 	mounts, err := linkMounts(n.root, c.Spec.VolumeMounts, p.volumes)

@@ -6,7 +6,7 @@
 //
 //   - Images are ignored. A container needs a command; without one it does not start.
 //   - Each container has a folder of its own, $EVENKEEL_ROOT. It is the working
-//     directory; a workingDir is a folder below it.
+//     directory; a workingDir is a folder below it. A restart begins with an empty one.
 //   - Volumes are folders. Where a container mounts one at /etc/app, there is a
 //     symbolic link to it at $EVENKEEL_ROOT/etc/app, and $EVENKEEL_VOLUME_<NAME> is
 //     its path. Nothing is at /etc/app. readOnly and sizes are not enforced.

@@ -179,6 +179,28 @@ func TestAContainerSeesItsEnvironmentAndVolumes(t *testing.T) {
 	}
 }
 
+var data = node.Volume{Name: "data", Source: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
+
+// mounted has a container have that volume at /data.
+func mounted(c *node.Container) {
+	c.Spec.VolumeMounts = []corev1.VolumeMount{{Name: data.Name, MountPath: "/data"}}
+}
+
+func TestARestartBeginsWithNothingButVolumes(t *testing.T) {
+	s := begin(t, t.TempDir(), data)
+	mounted := func(c *node.Container) {
+		c.Spec.VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
+	}
+	s.sh(0, "echo lost >own; echo kept >data/f; ls", mounted)
+	if got := s.logs(node.LogOptions{Follow: true, Tail: -1}); got != "data\nown\n" {
+		t.Fatalf("it wrote %q", got)
+	}
+	s.sh(1, "ls; cat data/f", mounted)
+	if got := s.logs(node.LogOptions{Follow: true, Tail: -1}); got != "data\nkept\n" {
+		t.Errorf("after a restart, it wrote %q", got)
+	}
+}
+
 func TestVolumesAreBroughtUpToDate(t *testing.T) {
 	conf := func(files map[string]node.File) node.Volume {
 		return node.Volume{Name: "conf", Source: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{}}, Files: files}
@@ -364,19 +386,19 @@ func until(t *testing.T, what string, is func() bool) {
 }
 
 func TestHooks(t *testing.T) {
-	s := begin(t, t.TempDir())
+	s := begin(t, t.TempDir(), data)
 	run := func(script string) *corev1.LifecycleHandler {
 		return &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"sh", "-c", script}}}
 	}
 	s.sh(0, `trap "echo told; exit 0" TERM; echo ready; for i in $(seq 6000); do sleep 0.01; done`, func(c *node.Container) {
-		c.Spec.Lifecycle = &corev1.Lifecycle{PostStart: run("echo started >hooks"), PreStop: run("echo stops >>hooks")}
-	})
+		c.Spec.Lifecycle = &corev1.Lifecycle{PostStart: run("echo started >data/hooks"), PreStop: run("echo stops >>data/hooks")}
+	}, mounted)
 	waitForLine(t, s.Runtime, s.id, "app", "ready")
 	s.Stop(s.id, "app", node.Stop{Grace: 20 * time.Second})
 	if exit := s.exit(); exit.Code != 0 {
 		t.Errorf("it ended with %+v", exit)
 	}
-	s.sh(1, "cat hooks")
+	s.sh(1, "cat data/hooks", mounted)
 	if got := s.logs(node.LogOptions{Follow: true, Tail: -1}); got != "started\nstops\n" {
 		t.Errorf("its hooks did %q", got)
 	}
