@@ -28,7 +28,10 @@ import (
 func TestMain(m *testing.M) { evenkeeltest.Main(m) }
 
 // run is a program with the controllers, and the one that evicts.
-func run(ctx context.Context, cfg *rest.Config) error {
+func run(ctx context.Context, cfg *rest.Config) error { return runWith(ctx, cfg, tainteviction.New) }
+
+// runWith is a program with the controllers and others.
+func runWith(ctx context.Context, cfg *rest.Config, others ...func(client.Source, *events.Recorder) *controller.Controller) error {
 	o := controller.BaseOptions{Logger: slog.New(slog.DiscardHandler)}
 	o.Informers.DetectMutations = true
 	base, err := controller.NewBase(cfg, o)
@@ -36,7 +39,11 @@ func run(ctx context.Context, cfg *rest.Config) error {
 		return err
 	}
 	told := events.New(base, events.Options{Component: "node-controller", Logger: o.Logger})
-	for _, c := range append(New(base, told), tainteviction.New(base, told)) {
+	all := New(base, told)
+	for _, other := range others {
+		all = append(all, other(base, told))
+	}
+	for _, c := range all {
 		if err := base.Add(c); err != nil {
 			return err
 		}
@@ -90,16 +97,20 @@ func keysOf(alive map[string]bool) func(func(string) bool) {
 
 func (s *scene) renew(name string) {
 	s.t.Helper()
-	now, leases := metav1.NowMicro(), client.Of[*coordinationv1.Lease](s.Conn()).In(corev1.NamespaceNodeLease)
-	_, err := leases.Patch(s.t.Context(), client.Key{Name: name}, client.MergePatch(map[string]any{"spec": map[string]any{"renewTime": now}}))
+	if err := renewLease(s.t.Context(), s.Conn(), name); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func renewLease(ctx context.Context, conn *client.Conn, name string) error {
+	now, leases := metav1.NowMicro(), client.Of[*coordinationv1.Lease](conn).In(corev1.NamespaceNodeLease)
+	_, err := leases.Patch(ctx, client.Key{Name: name}, client.MergePatch(map[string]any{"spec": map[string]any{"renewTime": now}}))
 	if client.IsNotFound(err) {
-		_, err = leases.Create(s.t.Context(), &coordinationv1.Lease{
+		_, err = leases.Create(ctx, &coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &name, RenewTime: &now},
 		})
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	return err
 }
 
 // tells has a node tell its readiness.
