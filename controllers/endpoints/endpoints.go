@@ -69,12 +69,15 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	if err != nil {
 		return controller.Done, fmt.Errorf("observe %s: %w", req.Key, err)
 	}
-	if err := r.act(ctx, s, decide(s)); err != nil {
+	err = r.act(ctx, s, decide(s))
+	switch {
+	case client.IsNotFound(err), client.IsConflict(err):
+		return controller.Done, nil // what others have changed meanwhile will be heard of
+	case err != nil:
 		return controller.Done, fmt.Errorf("endpoints of %s: %w", req.Key, err)
-	}
-	if s.service == nil {
+	case s.service == nil:
 		r.triggers.Forget(req.Key)
-	} else {
+	default:
 		r.triggers.Keep(req.Key, s.trigger)
 	}
 	return controller.Done, nil
@@ -108,7 +111,7 @@ func (r *reconciler) observe(ctx context.Context, key client.Key) (s seen, err e
 	return s, nil
 }
 
-// act does what is planned. What others have changed meanwhile will be heard of.
+// act does what is planned.
 func (r *reconciler) act(ctx context.Context, s seen, do plan) error {
 	var err error
 	switch {
@@ -124,9 +127,6 @@ func (r *reconciler) act(ctx context.Context, s seen, do plan) error {
 	default:
 		_, err = r.endpoints.Update(ctx, do.write)
 		r.tell(do.write, err, "FailedToUpdateEndpoint", "Failed to update endpoint")
-	}
-	if client.IsNotFound(err) || client.IsConflict(err) {
-		return nil
 	}
 	return err
 }

@@ -90,11 +90,14 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	if err != nil {
 		return controller.Done, fmt.Errorf("observe %s: %w", req.Key, err)
 	}
-	if err := decide(s).Apply(ctx, r.slices); err != nil {
+	whole, err := decide(s).Apply(ctx, r.slices)
+	if err != nil {
 		r.told.Event(s.service, events.Warning, "FailedToUpdateEndpointSlices", "Error updating Endpoint Slices for Service %s: %s", req.Key, pods.Message(err))
 		return controller.Done, fmt.Errorf("slices of %s: %w", req.Key, err)
 	}
-	r.triggers.Keep(req.Key, s.trigger)
+	if whole {
+		r.triggers.Keep(req.Key, s.trigger)
+	}
 	return controller.Done, nil
 }
 

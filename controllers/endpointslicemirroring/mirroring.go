@@ -69,7 +69,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		r.told.Event(s.endpoints, events.Warning, "TooManyAddressesToMirror",
 			"A max of %d addresses can be mirrored to EndpointSlices per Endpoints subset. %d addresses were skipped", most, do.surplus)
 	}
-	if err := do.Apply(ctx, r.slices); err != nil {
+	if _, err := do.Apply(ctx, r.slices); err != nil {
 		return controller.Done, fmt.Errorf("slices of %s: %w", req.Key, err)
 	}
 	return controller.Done, nil

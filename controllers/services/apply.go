@@ -50,27 +50,31 @@ func ServiceOf(by string) func(context.Context, *discoveryv1.EndpointSlice) []cl
 	}
 }
 
-// Apply makes changes. What others have changed or removed meanwhile is left as it
-// is: they will be heard of. Nothing is made in a namespace that ends.
-func (c Changes) Apply(ctx context.Context, all *client.Client[*discoveryv1.EndpointSlice]) error {
+// Apply makes changes, and reports whether it made all. What others have changed or
+// removed meanwhile is left as it is: they will be heard of. Nothing is made in a
+// namespace that ends.
+func (c Changes) Apply(ctx context.Context, all *client.Client[*discoveryv1.EndpointSlice]) (whole bool, err error) {
 	var failed []error
+	whole = true
 	for _, s := range c.Create {
 		if _, err := all.Create(ctx, s); err != nil && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 			failed = append(failed, fmt.Errorf("create a slice: %w", err))
 		}
 	}
-	for _, s := range c.Update {
-		if _, err := all.Update(ctx, s); !passed(err) {
-			failed = append(failed, fmt.Errorf("update slice %s: %w", s.Name, err))
+	note := func(err error, what string, s *discoveryv1.EndpointSlice) {
+		switch {
+		case client.IsNotFound(err), client.IsConflict(err):
+			whole = false
+		case err != nil:
+			failed = append(failed, fmt.Errorf("%s slice %s: %w", what, s.Name, err))
 		}
+	}
+	for _, s := range c.Update {
+		_, err := all.Update(ctx, s)
+		note(err, "update", s)
 	}
 	for _, s := range c.Remove {
-		if err := all.Delete(ctx, client.KeyOf(s), client.IfUID(s.UID)); !passed(err) {
-			failed = append(failed, fmt.Errorf("delete slice %s: %w", s.Name, err))
-		}
+		note(all.Delete(ctx, client.KeyOf(s), client.IfUID(s.UID)), "delete", s)
 	}
-	return errors.Join(failed...)
+	return whole && len(failed) == 0, errors.Join(failed...)
 }
-
-// passed reports whether all is well, or others were faster.
-func passed(err error) bool { return err == nil || client.IsNotFound(err) || client.IsConflict(err) }
