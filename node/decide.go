@@ -130,8 +130,17 @@ func (d *decision) judge() {
 		d.ends, d.failed = true, true
 		d.reason, d.message = "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
 	default:
-		d.ends = d.finished()
+		d.ends = !d.unasked() && d.finished()
 	}
+}
+
+// unasked reports whether the runtime may have what ran before the agent started anew,
+// and has yet to be asked: it takes up a pod when it prepares it.
+func (d *decision) unasked() bool {
+	if _, refused := d.memory.trouble[""]; refused || d.known {
+		return false
+	}
+	return slices.ContainsFunc(d.slots, func(s slot) bool { return s.was != nil && s.was.State.Running != nil })
 }
 
 func (d *decision) deadlinePassed() bool {

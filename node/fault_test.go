@@ -51,8 +51,10 @@ func TestAnAgentThatStartsAnewTakesUpItsPods(t *testing.T) {
 		s := begin(t)
 		s.create(web("runs"))
 		s.create(web("done", policy(corev1.RestartPolicyNever), annotated(simulated.RunFor, "1s")))
+		s.create(web("works", policy(corev1.RestartPolicyNever), annotated(simulated.RunFor, "30s")))
 		s.create(web("goes", annotated(simulated.StopDelay, "10s")))
 		was := s.until("runs", ready)
+		s.until("works", ready)
 		s.until("goes", ready)
 		done := s.until("done", inPhase(corev1.PodSucceeded))
 		s.stop()
@@ -65,6 +67,9 @@ func TestAnAgentThatStartsAnewTakesUpItsPods(t *testing.T) {
 		now := s.get("runs")
 		if c := now.Status.ContainerStatuses[0]; c.RestartCount != 0 || c.State.Running == nil || now.Status.PodIP != was.Status.PodIP {
 			t.Errorf("it is %+v", now.Status)
+		}
+		if now := s.get("works"); now.Status.Phase != corev1.PodSucceeded || now.Status.ContainerStatuses[0].State.Terminated.Reason != "Completed" {
+			t.Errorf("what was at work is %+v", now.Status)
 		}
 		if now := s.get("done"); now.ResourceVersion != done.ResourceVersion {
 			t.Errorf("what was done has changed: %+v", now.Status)
