@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -10,7 +11,7 @@ import (
 
 // releaseProgram gives the pages of the program itself back to the system. Most
 // were only touched while it started; the others come back from the system's
-// cache when they are used.
+// cache when they are used, and no more than these: a large page would bring 2 MB.
 func releaseProgram() error {
 	self, err := os.Readlink("/proc/self/exe")
 	if err != nil {
@@ -35,10 +36,25 @@ func releaseProgram() error {
 			from, to = 0, 0
 		// What the linker wrote before it made the mapping read-only would be lost.
 		case len(f) >= 2 && f[0] == "Anonymous:" && f[1] == "0" && to > from:
-			if _, _, errno := syscall.Syscall(syscall.SYS_MADVISE, from, to-from, syscall.MADV_DONTNEED); errno != 0 {
-				return fmt.Errorf("madvise: %w", errno)
+			if err := release(from, to); err != nil {
+				return err
 			}
 		}
 	}
 	return lines.Err()
+}
+
+// release gives pages back. A kernel without large pages need not be told of them.
+func release(from, to uintptr) error {
+	if err := advise(from, to, syscall.MADV_NOHUGEPAGE); err != nil && !errors.Is(err, syscall.EINVAL) {
+		return err
+	}
+	return advise(from, to, syscall.MADV_DONTNEED)
+}
+
+func advise(from, to uintptr, what int) error {
+	if _, _, errno := syscall.Syscall(syscall.SYS_MADVISE, from, to-from, uintptr(what)); errno != 0 {
+		return fmt.Errorf("madvise: %w", errno)
+	}
+	return nil
 }
