@@ -35,7 +35,7 @@ func TestNoFaultChangesTheEnd(t *testing.T) {
 			explore.Delete[*corev1.Pod](key("runs")), explore.Delete[*corev1.Pod](key("ends")),
 		},
 		Keep: withoutIP,
-		Max:  40,
+		Max:  25,
 	})
 }
 
