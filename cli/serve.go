@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -121,6 +122,7 @@ func serve(ctx context.Context, log *slog.Logger, out io.Writer, f *serveFlags) 
 		config.CompactEvery = f.compact
 	}
 	release := func() {
+		runtime.GC() // twice in all: pools keep what they hold through one collection
 		debug.FreeOSMemory()
 		if err := releaseProgram(); err != nil {
 			log.Debug("memory that starting took was kept", "error", err)
