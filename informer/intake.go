@@ -3,6 +3,7 @@ package informer
 import (
 	"errors"
 	"io"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,7 +34,8 @@ const (
 // decoders is free to do it meanwhile; objects go to decoders in chunks while a
 // state is sent, and one by one after that, so that no event waits for another. An
 // event that it had to wait for it decodes too: the next is not there yet, and to
-// wake somebody takes longer than to decode.
+// wake somebody takes longer than to decode; and on one processor, each: who was told
+// of the last comes before the next is decoded.
 // Chunks are queued in the order of reading, each with a signal that it is
 // decoded, and the reader stops when the queue is full. Where nothing is queued, and
 // who takes allows it, the reader hands over itself.
@@ -120,8 +122,8 @@ func (in *intake[T]) newChunk() *chunk[T] {
 // send has a chunk decoded, and queues it.
 func (in *intake[T]) send(c *chunk[T]) {
 	decoders := in.decoders
-	if !c.bulk && time.Since(c.began) > idleFor {
-		decoders = nil
+	if !c.bulk && (time.Since(c.began) > idleFor || runtime.GOMAXPROCS(0) == 1) {
+		decoders = nil // there is nobody to decode it meanwhile, or nothing to read
 	}
 	select {
 	case decoders <- struct{}{}:
@@ -152,6 +154,7 @@ func (in *intake[T]) hand(c *chunk[T]) bool {
 	}
 	c.err = in.inline(c.items)
 	c.items = nil
+	runtime.Gosched()   // those who were told come first, and then what else has come
 	return c.err == nil // else who takes is told of the end
 }
 
