@@ -95,6 +95,9 @@ func (s Scenario) explore(t *testing.T, each func(*testing.T, verdict)) {
 	with := s.withDefaults()
 	reference := with.reference(t)
 	all := wanted(plans(reference.record, len(s.Steps)), s.Faults)
+	if len(all) == 0 {
+		t.Fatal("explore: none of the Faults can happen in these steps")
+	}
 	chosen := choose(all, with.Max, s.Seed)
 	tried, idle, longest := 0, 0, time.Duration(0)
 	for _, p := range chosen {

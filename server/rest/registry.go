@@ -80,7 +80,7 @@ func (g *registry) replace(storageName string, with []*resource) (gone []*resour
 	}
 	g.resources = kept
 	for _, r := range gone {
-		r.watches.end()
+		r.watches.end(r.objects.Snapshot().Revision)
 	}
 	for _, r := range with {
 		g.addLocked(r)

@@ -51,6 +51,7 @@ func (c *call) watch(o internalversion.ListOptions, sel *selector) error {
 		}
 	}
 	w.run(ctx)
+	w.finish(ctx)
 	return nil
 }
 
@@ -142,7 +143,7 @@ func (w *watching) runUntil(ctx context.Context, due time.Time) bool {
 		events, err := w.cursor.Next(next)
 		switch {
 		case err == nil:
-			if ctx.Err() != nil || w.sendEvents(events) != nil {
+			if w.sendEvents(events) != nil || ctx.Err() != nil {
 				return false
 			}
 		case errors.Is(err, context.DeadlineExceeded):
@@ -177,9 +178,25 @@ func (w *watching) bookmark() error {
 	return w.sink.flush()
 }
 
+// finish sends what happened before the resource ended, such as the deletion of its
+// objects, if that is why the watch does.
+func (w *watching) finish(ctx context.Context) {
+	last, over := w.res.watches.until()
+	for over {
+		events, err := w.cursor.Next(ctx) // which has ended: it does not wait
+		if err != nil || w.sendEvents(events) != nil || w.cursor.Position() > last {
+			return
+		}
+	}
+}
+
 func (w *watching) sendEvents(events []*watch.Event) error {
 	sent := false
+	last, over := w.res.watches.until()
 	for _, e := range events {
+		if over && e.Revision > last {
+			break
+		}
 		kind, o, err := w.sel.change(e)
 		if err != nil {
 			w.sendError(err)

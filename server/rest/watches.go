@@ -3,6 +3,8 @@ package rest
 import (
 	"context"
 	"sync"
+
+	"github.com/even-keel/evenkeel/storage"
 )
 
 // watches are those of a resource that may end before the server does. A nil one
@@ -10,6 +12,7 @@ import (
 type watches struct {
 	mu      sync.Mutex
 	over    bool
+	last    storage.Revision // that may be told of, when they are over
 	next    int
 	cancels map[int]context.CancelFunc
 }
@@ -40,12 +43,23 @@ func (w *watches) leave(id int) {
 	delete(w.cancels, id)
 }
 
-// end cancels all watches; there will be no others.
-func (w *watches) end() {
+// end cancels all watches; there will be no others. They may still tell what happened
+// up to a revision.
+func (w *watches) end(at storage.Revision) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.over = true
+	w.over, w.last = true, at
 	for _, cancel := range w.cancels {
 		cancel()
 	}
+}
+
+// until is the last revision that watches may tell of, once they are over.
+func (w *watches) until() (last storage.Revision, over bool) {
+	if w == nil {
+		return 0, false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.last, w.over
 }

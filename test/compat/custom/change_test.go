@@ -143,7 +143,10 @@ func TestTwoServersServeWhatOneDefines(t *testing.T) {
 	shared := cluster.NewEtcd(t, 1)
 	a, b := connect(t, shared.Start(t)), connect(t, shared.Start(t))
 	define(t, a, hosts(version("v1", true, object{"host": text})))
-	must(a.Resource(v1).Namespace("default").Create(t.Context(), host("v1", "a", object{"host": "x"}), metav1.CreateOptions{}))(t)
+	eventually(t, "the first server serves it", func(ctx context.Context) bool { // the other may be who established it
+		_, err := a.Resource(v1).Namespace("default").Create(ctx, host("v1", "a", object{"host": "x"}), metav1.CreateOptions{})
+		return err == nil
+	})
 	eventually(t, "the other server serves it", func(ctx context.Context) bool {
 		got, err := b.Resource(v1).Namespace("default").Get(ctx, "a", metav1.GetOptions{})
 		return err == nil && field(got, "spec", "host") == "x"
