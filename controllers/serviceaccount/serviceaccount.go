@@ -56,15 +56,15 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	if client.IgnoreNotFound(err) != nil {
 		return controller.Done, err
 	}
-	if !wanted(ns, err == nil) {
+	if !decide(ns, err == nil) {
 		return controller.Done, nil
 	}
 	return controller.Done, r.create(ctx, ns.Name)
 }
 
-// wanted reports whether the account is to be made: one that is missing, where it
+// decide reports whether the account is to be made: one that is missing, where it
 // may stay.
-func wanted(ns *corev1.Namespace, exists bool) bool {
+func decide(ns *corev1.Namespace, exists bool) bool {
 	return !exists && ns.DeletionTimestamp == nil && ns.Status.Phase != corev1.NamespaceTerminating
 }
 

@@ -28,21 +28,17 @@ func run(ctx context.Context, cfg *rest.Config) error {
 	return base.Run(ctx)
 }
 
-func TestWanted(t *testing.T) {
-	ends := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: new(metav1.Now())}}
-	ending := &corev1.Namespace{Status: corev1.NamespaceStatus{Phase: corev1.NamespaceTerminating}}
-	for name, test := range map[string]struct {
-		ns     *corev1.Namespace
-		exists bool
-		want   bool
-	}{
-		"missing":                            {&corev1.Namespace{}, false, true},
-		"there":                              {&corev1.Namespace{}, true, false},
-		"missing in one that is deleted":     {ends, false, false},
-		"missing in one that is terminating": {ending, false, false},
-	} {
-		if got := wanted(test.ns, test.exists); got != test.want {
-			t.Errorf("%s: wanted is %t", name, got)
+// In all states there are, an account is made where there is none and it may stay.
+func TestDecide(t *testing.T) {
+	for _, phase := range []corev1.NamespacePhase{"", corev1.NamespaceActive, corev1.NamespaceTerminating} {
+		for _, deleted := range []*metav1.Time{nil, new(metav1.Now())} {
+			for _, exists := range []bool{false, true} {
+				ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: deleted}, Status: corev1.NamespaceStatus{Phase: phase}}
+				stays := phase != corev1.NamespaceTerminating && deleted == nil
+				if got := decide(ns, exists); got != (stays && !exists) {
+					t.Errorf("phase %q, deleted at %v, exists %t: it decides %t", phase, deleted, exists, got)
+				}
+			}
 		}
 	}
 }
