@@ -34,8 +34,8 @@ func (w *world) isStill(d *appsv1.Deployment) {
 }
 
 func foreign(w *world) {
-	w.start()
 	theirs := w.somebodys("front")
+	w.start() // after that, or it may hear of the application first
 	w.create()
 	w.phase(v1.Pending)
 	w.condition(v1.Ready, metav1.ConditionFalse, "NotOwned", "Deployment/front exists, and is not controlled by this CloudManager")
