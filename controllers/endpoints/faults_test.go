@@ -4,9 +4,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
 
 	"github.com/even-keel/evenkeel/client"
@@ -23,28 +20,13 @@ func TestNoFaultChangesTheEnd(t *testing.T) {
 		Server:     func(t *testing.T) *rest.Config { return evenkeeltest.Start(t, evenkeeltest.Bubble()).Config() },
 		Controller: run,
 		Steps: []explore.Step{
-			explore.Create(service()), podstest.MakePod("a", "web", "n1", "10.0.0.1"), podstest.MakePod("b", "web", "n1", "10.0.0.2"),
+			explore.Create(podstest.Service()), podstest.MakePod("a", "web", "n1", "10.0.0.1"), podstest.MakePod("b", "web", "n1", "10.0.0.2"),
 			podstest.MakeReady("a", false), explore.Delete[*corev1.Pod](key("b"), client.Grace(0)), change(`{"metadata":{"labels":{"team":"b"}}}`),
 			explore.Delete[*corev1.Endpoints](key("web")), explore.Delete[*corev1.Service](key("web")),
 		},
-		Keep: withoutTrigger,
+		Keep: podstest.WithoutTrigger,
 		Max:  40,
 	})
-}
-
-func service() *corev1.Service {
-	web := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
-	web.Spec.ClusterIP, web.Spec.Selector = "10.0.0.10", map[string]string{"app": "web"}
-	web.Spec.Ports = []corev1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromString("http")}}
-	return web
-}
-
-// withoutTrigger leaves out when it began what changes endpoints: that is in memory.
-func withoutTrigger(o *unstructured.Unstructured) bool {
-	all := o.GetAnnotations()
-	delete(all, corev1.EndpointsLastChangeTriggerTime)
-	o.SetAnnotations(all)
-	return true
 }
 
 // When it began what changes endpoints is told even if the first write of it is refused.
@@ -52,7 +34,7 @@ func TestConflictsDoNotHideTheTrigger(t *testing.T) {
 	explore.Run(t, explore.Scenario{
 		Server:     func(t *testing.T) *rest.Config { return evenkeeltest.Start(t, evenkeeltest.Bubble()).Config() },
 		Controller: run,
-		Steps:      []explore.Step{explore.Create(service()), podstest.MakePod("a", "web", "n1", "10.0.0.1"), podstest.MakeReady("a", false)},
+		Steps:      []explore.Step{explore.Create(podstest.Service()), podstest.MakePod("a", "web", "n1", "10.0.0.1"), podstest.MakeReady("a", false)},
 		Faults:     []explore.Fault{explore.Conflict},
 	})
 }

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/even-keel/evenkeel/client"
 	"github.com/even-keel/evenkeel/evenkeeltest"
@@ -114,4 +116,21 @@ func do[T any](t testing.TB, env *evenkeeltest.Env, f func(context.Context, *cli
 		t.Fatal(err)
 	}
 	return v
+}
+
+// Service is a service of the pods with the label app=web.
+func Service() *corev1.Service {
+	web := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+	web.Spec.ClusterIP, web.Spec.Selector = "10.0.0.10", map[string]string{"app": "web"}
+	web.Spec.Ports = []corev1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromString("http")}}
+	return web
+}
+
+// WithoutTrigger leaves out when it began what changes endpoints, which is in memory; it
+// is a Keep of explore.
+func WithoutTrigger(o *unstructured.Unstructured) bool {
+	all := o.GetAnnotations()
+	delete(all, corev1.EndpointsLastChangeTriggerTime)
+	o.SetAnnotations(all)
+	return true
 }

@@ -129,6 +129,7 @@ func TestFoo(t *testing.T) {
 			t.Fatal(err)
 		}
 		awaitDefinition(t, c.Conn)
+		p.Err.Expect(t, `msg=running controller=foo`) // kube-apiserver serves a kind later than it says so
 		for name, test := range map[string]func(*scene){
 			"follows":  followsAFoo,
 			"renames":  deletesWhatAFooNamesNoMore,
