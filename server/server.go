@@ -21,6 +21,7 @@ import (
 
 	"github.com/even-keel/evenkeel/server/auth"
 	"github.com/even-keel/evenkeel/server/gather"
+	"github.com/even-keel/evenkeel/server/h2"
 	"github.com/even-keel/evenkeel/server/kinds"
 	"github.com/even-keel/evenkeel/server/rest"
 	"github.com/even-keel/evenkeel/server/watch"
@@ -133,6 +134,9 @@ func drain(followed <-chan error) error {
 	return err
 }
 
+// requestsAtOnce is how many requests and watches a connection of HTTP/2 carries.
+const requestsAtOnce = 1000
+
 // serve answers requests until ctx ends or the hub does.
 func (s *Server) serve(ctx context.Context, followed chan error) error {
 	if err := s.bootstrap(ctx); err != nil {
@@ -146,10 +150,10 @@ func (s *Server) serve(ctx context.Context, followed chan error) error {
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    1 << 20,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 1000},
 		ConnContext:       gather.Context,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
+	h2.Configure(h, requestsAtOnce)
 	served := make(chan error, 1)
 	go func() { served <- s.listen(h) }()
 	var chores sync.WaitGroup

@@ -108,6 +108,7 @@ var Evenkeel = Policy{
 		{Folder: "server/openapi/factgen", Gives: "the generator of what server/openapi knows of the types' sources"},
 		{Folder: "server/plain", Gives: "pure: reads JSON of API types about which there is nothing to say"},
 		{Folder: "server/gather", Gives: "connections that send what a handler writes in few calls of the system"},
+		{Folder: "server/h2", Gives: "HTTP/2 whose handlers write their frames themselves"},
 		{Folder: "server/rest", May: []string{"storage", "server/*"}, Tests: []string{"storage/embedded"},
 			Gives: "verbs, negotiation, discovery, OpenAPI, streaming"},
 		{Folder: "server", May: []string{"storage", "server/*"}, Tests: []string{"storage/embedded", "storage/etcd"}, Gives: "the API server, put together"},

@@ -1,0 +1,245 @@
+package h2
+
+import (
+	"bytes"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// raw is a client that can say anything.
+type raw struct {
+	*http2.Framer
+	conn net.Conn
+	t    *testing.T
+}
+
+func dialRaw(t *testing.T, s *httptest.Server) raw {
+	t.Helper()
+	conn, err := tls.Dial("tcp", s.Listener.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
+		t.Fatal(err)
+	}
+	c := raw{http2.NewFramer(conn, conn), conn, t}
+	c.must(c.WriteSettings())
+	return c
+}
+
+func (c raw) must(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// head says that a long frame follows, and no more: what the server has not read when
+// it closes would keep its last word from coming.
+func (c raw) head(size uint32, kind http2.FrameType) {
+	c.t.Helper()
+	_, err := c.conn.Write(append(binary.BigEndian.AppendUint32(nil, size<<8|uint32(kind)), 0, 0, 0, 0, 1))
+	c.must(err)
+}
+
+func (c raw) get(id uint32, end bool, fields ...string) {
+	c.t.Helper()
+	var block bytes.Buffer
+	e := hpack.NewEncoder(&block)
+	all := append([]string{":method", "GET", ":scheme", "https", ":authority", "x", ":path", "/"}, fields...)
+	for i := 0; i < len(all); i += 2 {
+		c.must(e.WriteField(hpack.HeaderField{Name: all[i], Value: all[i+1]}))
+	}
+	c.must(c.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block.Bytes(), EndStream: end, EndHeaders: true}))
+}
+
+// until reads frames until one ends the stream or the connection, and returns its code.
+func (c raw) until(id uint32) (code http2.ErrCode, reset, gone bool) {
+	c.t.Helper()
+	for {
+		f, err := c.ReadFrame()
+		switch f := f.(type) {
+		case *http2.RSTStreamFrame:
+			if f.StreamID == id {
+				return f.ErrCode, true, false
+			}
+		case *http2.GoAwayFrame:
+			return f.ErrCode, false, true
+		case *http2.HeadersFrame:
+			if f.StreamID == id && f.StreamEnded() {
+				return 0, false, false
+			}
+		case *http2.DataFrame:
+			if f.StreamID == id && f.StreamEnded() {
+				return 0, false, false
+			}
+		}
+		if err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+func TestWhatAConnectionDoesNotSurvive(t *testing.T) {
+	s, _ := serve(t, echo)
+	for name, tt := range map[string]struct {
+		say  func(c raw)
+		code http2.ErrCode
+	}{
+		"data of no stream":         {func(c raw) { c.must(c.WriteData(5, true, nil)) }, http2.ErrCodeProtocol},
+		"an even stream":            {func(c raw) { c.get(2, true) }, http2.ErrCodeProtocol},
+		"a window of no stream":     {func(c raw) { c.must(c.WriteWindowUpdate(7, 1)) }, http2.ErrCodeProtocol},
+		"a reset of no stream":      {func(c raw) { c.must(c.WriteRSTStream(7, 0)) }, http2.ErrCodeProtocol},
+		"too wide a window":         {func(c raw) { c.must(c.WriteWindowUpdate(0, 1<<31-1)) }, http2.ErrCodeFlowControl},
+		"a promise":                 {func(c raw) { c.must(c.WriteRawFrame(http2.FramePushPromise, 4, 1, make([]byte, 8))) }, http2.ErrCodeProtocol},
+		"a frame that is too large": {func(c raw) { c.head(20_000, http2.FrameData) }, http2.ErrCodeFrameSize},
+		"bad settings": {func(c raw) {
+			c.must(c.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 31}))
+		}, http2.ErrCodeFlowControl},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := dialRaw(t, s)
+			tt.say(c)
+			if code, _, gone := c.until(99); !gone || code != tt.code {
+				t.Errorf("%v, ended: %v; want %v", code, gone, tt.code)
+			}
+		})
+	}
+}
+
+func TestWhatAStreamDoesNotSurvive(t *testing.T) {
+	s, _ := serve(t, echo)
+	for name, tt := range map[string]struct {
+		say  func(c raw)
+		code http2.ErrCode
+	}{
+		"a bad path":       {func(c raw) { c.get(1, true, ":path", "x") }, http2.ErrCodeProtocol},
+		"too long a body":  {func(c raw) { c.get(1, false, "content-length", "1"); c.must(c.WriteData(1, true, []byte("xx"))) }, http2.ErrCodeProtocol},
+		"too short a body": {func(c raw) { c.get(1, false, "content-length", "3"); c.must(c.WriteData(1, true, []byte("xx"))) }, http2.ErrCodeProtocol},
+		"a bad length":     {func(c raw) { c.get(1, true, "content-length", "3") }, http2.ErrCodeProtocol},
+		"too wide a window": {func(c raw) { c.get(1, false); c.must(c.WriteWindowUpdate(1, 1<<31-1)) },
+			http2.ErrCodeFlowControl},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := dialRaw(t, s)
+			tt.say(c)
+			if code, reset, _ := c.until(1); !reset || code != tt.code {
+				t.Errorf("%v, reset: %v; want %v", code, reset, tt.code)
+			}
+			c.get(3, true)
+			if code, reset, gone := c.until(3); reset || gone {
+				t.Errorf("the next stream: %v", code)
+			}
+		})
+	}
+}
+
+// A client that has cancelled would take an end for one that came before.
+func TestNothingIsSentOnAStreamThatWasReset(t *testing.T) {
+	s, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		if r.Header.Get("X-Wait") != "" {
+			<-r.Context().Done()
+		}
+	})
+	c := dialRaw(t, s)
+	c.get(1, true, "x-wait", "1")
+	for id := uint32(1); id < 5; {
+		f, err := c.ReadFrame()
+		c.must(err)
+		switch f := f.(type) {
+		case *http2.HeadersFrame:
+			if id = f.StreamID; id == 1 {
+				c.must(c.WriteRSTStream(1, http2.ErrCodeCancel))
+				c.get(3, true) // the answer shows that the reset has been read
+			}
+			if id == 3 {
+				c.get(5, true)
+			}
+		case *http2.DataFrame, *http2.RSTStreamFrame:
+			if f.Header().StreamID == 1 {
+				t.Fatal(f)
+			}
+		}
+	}
+}
+
+func TestRequestsAreLimited(t *testing.T) {
+	release := make(chan struct{})
+	s, _ := serve(t, func(http.ResponseWriter, *http.Request) { <-release })
+	c := dialRaw(t, s)
+	id := uint32(1)
+	for range 100 {
+		c.get(id, true)
+		c.must(c.WriteRSTStream(id, http2.ErrCodeCancel)) // its handler runs on
+		id += 2
+	}
+	c.get(id, true)
+	if code, reset, _ := c.until(id); !reset || code != http2.ErrCodeRefusedStream {
+		t.Errorf("one too many: %v", code)
+	}
+	close(release)
+}
+
+func TestSmallWindowsAndSettings(t *testing.T) {
+	s, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 10)) })
+	c := dialRaw(t, s)
+	c.must(c.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}))
+	c.get(1, true)
+	got, headers := 0, false
+	for got < 10 {
+		f, err := c.ReadFrame()
+		c.must(err)
+		switch f := f.(type) {
+		case *http2.HeadersFrame:
+			headers = true
+			c.must(c.WriteWindowUpdate(1, 3))
+		case *http2.DataFrame:
+			if got += len(f.Data()); got == 3 {
+				c.must(c.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 100}))
+			}
+		}
+	}
+	if !headers || got != 10 {
+		t.Errorf("%d bytes", got)
+	}
+}
+
+func TestPingIsAnswered(t *testing.T) {
+	s, _ := serve(t, echo)
+	c := dialRaw(t, s)
+	c.must(c.WritePing(false, [8]byte{1, 2, 3}))
+	for {
+		f, err := c.ReadFrame()
+		c.must(err)
+		if p, ok := f.(*http2.PingFrame); ok {
+			if !p.IsAck() || p.Data != [8]byte{1, 2, 3} {
+				t.Errorf("%v", p)
+			}
+			return
+		}
+	}
+}
+
+func TestAnIdleConnectionEnds(t *testing.T) {
+	s, _ := serve(t, echo, func(s *http.Server) { s.IdleTimeout = 20 * time.Millisecond })
+	c := dialRaw(t, s)
+	if code, _, gone := c.until(99); !gone || code != http2.ErrCodeNo {
+		t.Errorf("%v, %v", code, gone)
+	}
+	if _, err := c.ReadFrame(); !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,323 @@
+package h2
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http2"
+)
+
+// stream is a request and its answer. Its fields are guarded by its connection's lock,
+// except for those that do not change.
+type stream struct {
+	c      *conn
+	id     uint32
+	req    *http.Request
+	answer http.Handler
+	cancel context.CancelFunc
+
+	// moved is told when a window grows, when a piece of the body comes, and at the end.
+	moved  *sync.Cond
+	window int64
+	// ended says why nothing more can be sent or read.
+	ended error
+	// gone says that the client knows, resets what it is to be told.
+	gone   bool
+	resets http2.ErrCode
+	// writeBy and readBy are deadlines; zero is none.
+	writeBy, readBy time.Time
+
+	// Of the body: what has come and not been read, and whether there is more.
+	body     []byte
+	bodyOver bool
+	bodyErr  error
+	room     int64 // how much the client may send
+	owed     int64 // of it that it has not been told of
+	got      int64
+	expects  bool // the client waits to be asked for it
+}
+
+// serve runs the handler.
+func (s *stream) serve() {
+	w := &response{s: s, header: http.Header{}}
+	defer s.over()
+	defer s.cancel()
+	if s.handle(w) {
+		w.finish()
+	}
+}
+
+// handle reports whether the handler came to its end.
+func (s *stream) handle(w *response) (done bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			if p != http.ErrAbortHandler {
+				s.logf("http2: panic serving %s: %v\n%s", s.req.RemoteAddr, p, debug.Stack())
+			}
+			s.c.mu.Lock()
+			s.resets = http2.ErrCodeInternal
+			s.c.mu.Unlock()
+		}
+	}()
+	s.answer.ServeHTTP(w, s.req)
+	return true
+}
+
+func (s *stream) logf(format string, args ...any) {
+	if l := s.c.http.ErrorLog; l != nil {
+		l.Printf(format, args...)
+		return
+	}
+	log.Printf(format, args...)
+}
+
+// over ends the stream when its handler has. A client that goes on to send a body is
+// asked to stop.
+func (s *stream) over() {
+	c := s.c
+	c.mu.Lock()
+	code, reset := s.resets, s.resets != http2.ErrCodeNo || !s.bodyOver
+	reset = reset && !s.gone
+	left := int64(len(s.body))
+	s.body = nil
+	s.endLocked(http.ErrBodyReadAfterClose)
+	delete(c.streams, s.id)
+	c.mu.Unlock()
+	if reset {
+		_ = c.w.frames(func(w *http2.Framer) error { return w.WriteRSTStream(s.id, code) }) // else the connection ends
+	}
+	c.refund(nil, left)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.streams) == 0 && c.ended == nil {
+		c.rest()
+	}
+}
+
+// endLocked has all who use the stream stop.
+func (s *stream) endLocked(err error) {
+	if s.ended == nil {
+		s.ended = err
+	}
+	s.cancel()
+	s.moved.Broadcast()
+}
+
+// take waits until some of n bytes may be sent, and returns how many.
+func (s *stream) take(n int) (int, error) {
+	c := s.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		if s.ended != nil {
+			return 0, fmt.Errorf("the stream is over: %w", s.ended)
+		}
+		if m := min(int64(n), s.window, c.window); m > 0 {
+			s.window -= m
+			c.window -= m
+			return int(m), nil
+		}
+		if err := s.wait(func() time.Time { return s.writeBy }); err != nil {
+			s.resets = http2.ErrCodeCancel
+			return 0, err
+		}
+	}
+}
+
+// takeAll reports whether n bytes may be sent now; then they are taken.
+func (s *stream) takeAll(n int) (bool, error) {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	if s.ended != nil {
+		return false, fmt.Errorf("the stream is over: %w", s.ended)
+	}
+	if int64(n) > min(s.window, s.c.window) {
+		return false, nil
+	}
+	s.window -= int64(n)
+	s.c.window -= int64(n)
+	return true, nil
+}
+
+// wait is called with the lock, and returns when something has changed.
+func (s *stream) wait(by func() time.Time) error {
+	if t := by(); !t.IsZero() {
+		left := time.Until(t)
+		if left <= 0 {
+			return os.ErrDeadlineExceeded
+		}
+		timer := time.AfterFunc(left, s.moved.Broadcast)
+		defer timer.Stop()
+	}
+	s.moved.Wait()
+	return nil
+}
+
+// data takes a piece of a body.
+func (c *conn) data(f *http2.DataFrame) error {
+	size := int64(f.Length)
+	c.mu.Lock()
+	if c.room -= size; c.room < 0 {
+		c.mu.Unlock()
+		return http2.ConnectionError(http2.ErrCodeFlowControl)
+	}
+	s := c.streams[f.StreamID]
+	if s == nil {
+		err := c.knownLocked(f.StreamID)
+		c.mu.Unlock()
+		if err == nil {
+			err = c.refund(nil, size)
+		}
+		return err
+	}
+	if s.bodyOver || s.room < size {
+		code := http2.ErrCodeStreamClosed
+		if !s.bodyOver {
+			code = http2.ErrCodeFlowControl
+		}
+		c.mu.Unlock()
+		return errors.Join(c.refund(nil, size), c.breakOff(s.id, code))
+	}
+	s.room -= size
+	kept := int64(len(f.Data()))
+	if s.ended == nil && s.bodyErr == nil {
+		s.body = append(s.body, f.Data()...)
+	} else {
+		kept = 0
+	}
+	s.got += int64(len(f.Data()))
+	tooMuch := s.req.ContentLength >= 0 && s.got > s.req.ContentLength
+	s.moved.Broadcast()
+	c.mu.Unlock()
+	if tooMuch {
+		return c.breakOff(s.id, http2.ErrCodeProtocol)
+	}
+	if err := c.refund(s, size-kept); err != nil || !f.StreamEnded() {
+		return err
+	}
+	return c.bodyEnds(s)
+}
+
+// bodyEnds says that all of a body has come.
+func (c *conn) bodyEnds(s *stream) error {
+	c.mu.Lock()
+	if s.bodyOver {
+		c.mu.Unlock()
+		return c.breakOff(s.id, http2.ErrCodeStreamClosed)
+	}
+	if s.bodyOver = true; s.bodyErr == nil {
+		s.bodyErr = io.EOF
+	}
+	short := s.req.ContentLength >= 0 && s.got != s.req.ContentLength
+	s.moved.Broadcast()
+	c.mu.Unlock()
+	if short {
+		return c.breakOff(s.id, http2.ErrCodeProtocol)
+	}
+	return nil
+}
+
+// refund has the client send as much more, on the connection and on the stream if
+// there is one. It is told when it is worth a frame.
+func (c *conn) refund(s *stream, n int64) error {
+	if n == 0 {
+		return nil
+	}
+	var all, own int64
+	c.mu.Lock()
+	if c.owed += n; c.owed >= bodyWindow/4 {
+		all, c.owed = c.owed, 0
+		c.room += all
+	}
+	if s != nil && !s.bodyOver {
+		if s.owed += n; s.owed >= bodyWindow/4 {
+			own, s.owed = s.owed, 0
+			s.room += own
+		}
+	}
+	c.mu.Unlock()
+	if all == 0 && own == 0 {
+		return nil
+	}
+	return c.w.frames(func(w *http2.Framer) error {
+		var err error
+		if all > 0 {
+			err = w.WriteWindowUpdate(0, uint32(all))
+		}
+		if own > 0 && err == nil {
+			err = w.WriteWindowUpdate(s.id, uint32(own))
+		}
+		return err
+	})
+}
+
+// body is a request's.
+type body struct{ s *stream }
+
+// Read implements [io.Reader].
+func (b body) Read(p []byte) (int, error) {
+	s := b.s
+	if err := s.ask(); err != nil {
+		return 0, err
+	}
+	n, err := s.readBody(p)
+	if n > 0 {
+		_ = s.c.refund(s, int64(n)) // who reads on finds the connection's end
+	}
+	return n, err
+}
+
+func (s *stream) readBody(p []byte) (int, error) {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	for len(s.body) == 0 {
+		switch {
+		case s.bodyErr != nil:
+			return 0, s.bodyErr
+		case s.ended != nil:
+			return 0, fmt.Errorf("the body is cut short: %w", s.ended)
+		case len(p) == 0:
+			return 0, nil
+		}
+		if err := s.wait(func() time.Time { return s.readBy }); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, s.body)
+	if s.body = s.body[n:]; len(s.body) == 0 {
+		s.body = nil
+	}
+	return n, nil
+}
+
+// ask has a client go on that waits to be asked.
+func (s *stream) ask() error {
+	s.c.mu.Lock()
+	expects := s.expects && s.ended == nil
+	s.expects = false
+	s.c.mu.Unlock()
+	if !expects {
+		return nil
+	}
+	return s.c.w.inform(s.id, http.StatusContinue, nil)
+}
+
+// Close implements [io.Closer]. What comes later is thrown away.
+func (b body) Close() error {
+	b.s.c.mu.Lock()
+	left := int64(len(b.s.body))
+	b.s.body = nil
+	if b.s.bodyErr == nil || errors.Is(b.s.bodyErr, io.EOF) {
+		b.s.bodyErr = http.ErrBodyReadAfterClose
+	}
+	b.s.c.mu.Unlock()
+	return b.s.c.refund(b.s, left)
+}
