@@ -33,12 +33,13 @@ type conn struct {
 	handler  http.Handler
 	requests int
 	read     *http2.Framer
-	handlers sync.WaitGroup
+	running  sync.WaitGroup // handlers, and who sends replies
 	w        writer
 
 	// mu guards what follows, and the streams. It is not held while something is sent.
 	mu      sync.Mutex
 	streams map[uint32]*stream // whose handlers run
+	open    int                // of them for which the client waits
 	last    uint32             // the newest stream
 	// window is how much may be sent on all streams, first that of a new stream.
 	window, first int64
@@ -72,17 +73,17 @@ func maxHeader(hs *http.Server) int {
 // run serves until the connection ends, and all handlers have.
 func (c *conn) run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer c.handlers.Wait()
+	defer c.running.Wait()
 	defer cancel()
-	err := c.open()
+	err := c.greet()
 	for err == nil {
 		err = c.next(ctx)
 	}
 	c.end(err)
 }
 
-// open exchanges the first frames.
-func (c *conn) open() error {
+// greet exchanges the first frames.
+func (c *conn) greet() error {
 	if d := c.http.ReadHeaderTimeout; d > 0 {
 		_ = c.tls.SetReadDeadline(time.Now().Add(d)) // a connection that is closed fails below
 	}
@@ -122,7 +123,8 @@ func (c *conn) next(ctx context.Context) error {
 	f, err := c.read.ReadFrame()
 	var broken http2.StreamError
 	if errors.As(err, &broken) {
-		return c.breakOff(broken.StreamID, broken.Code)
+		c.breakOff(broken.StreamID, broken.Code)
+		return nil
 	}
 	if err != nil {
 		return err
@@ -137,44 +139,54 @@ func (c *conn) next(ctx context.Context) error {
 	case *http2.WindowUpdateFrame:
 		return c.widen(f)
 	case *http2.PingFrame:
-		if f.IsAck() {
-			return nil
+		if !f.IsAck() {
+			c.reply(func(w *http2.Framer) error { return w.WritePing(true, f.Data) })
 		}
-		return c.w.frames(func(w *http2.Framer) error { return w.WritePing(true, f.Data) })
 	case *http2.RSTStreamFrame:
 		return c.reset(f)
+	case *http2.PriorityFrame:
+		if f.StreamDep == f.StreamID {
+			c.breakOff(f.StreamID, http2.ErrCodeProtocol)
+		}
 	case *http2.PushPromiseFrame:
 		return http2.ConnectionError(http2.ErrCodeProtocol)
 	}
 	return nil // the client may go away, or say what we have no use for
 }
 
+// reply sends frames as soon as the client reads what was before.
+func (c *conn) reply(add func(*http2.Framer) error) {
+	if c.w.reply(add) {
+		c.running.Go(c.w.sendReplies)
+	}
+}
+
 func (c *conn) settings(f *http2.SettingsFrame) error {
 	if f.IsAck() {
 		return nil
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	err := f.ForeachSetting(func(s http2.Setting) error {
 		if err := s.Valid(); err != nil {
 			return err
 		}
 		switch s.ID {
 		case http2.SettingInitialWindowSize:
-			return c.setFirst(int64(s.Val))
+			return c.setFirstLocked(int64(s.Val))
 		case http2.SettingHeaderTableSize:
-			c.w.tableSize(min(s.Val, tableSize))
+			c.w.limitTable(s.Val)
 		}
 		return nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		c.reply((*http2.Framer).WriteSettingsAck) // before anybody makes use of them
 	}
-	return c.w.frames(func(w *http2.Framer) error { return w.WriteSettingsAck() })
+	return err
 }
 
-// setFirst changes what all streams may send by as much as the first window.
-func (c *conn) setFirst(size int64) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// setFirstLocked changes what all streams may send by as much as the first window.
+func (c *conn) setFirstLocked(size int64) error {
 	more := size - c.first
 	c.first = size
 	for _, s := range c.streams {
@@ -236,22 +248,19 @@ func (c *conn) reset(f *http2.RSTStreamFrame) error {
 	if s == nil {
 		return c.knownLocked(f.StreamID)
 	}
-	s.gone = true
-	s.endLocked(http2.StreamError{StreamID: s.id, Code: f.ErrCode})
+	s.goneLocked(http2.StreamError{StreamID: s.id, Code: f.ErrCode})
 	return nil
 }
 
 // breakOff ends a stream with an error, which its client is told.
-func (c *conn) breakOff(id uint32, code http2.ErrCode) error {
+func (c *conn) breakOff(id uint32, code http2.ErrCode) {
 	c.mu.Lock()
 	c.last = max(c.last, id)
-	s := c.streams[id]
-	if s != nil {
-		s.gone = true
-		s.endLocked(http2.StreamError{StreamID: id, Code: code})
+	if s := c.streams[id]; s != nil {
+		s.goneLocked(http2.StreamError{StreamID: id, Code: code})
 	}
 	c.mu.Unlock()
-	return c.w.frames(func(w *http2.Framer) error { return w.WriteRSTStream(id, code) })
+	c.reply(func(w *http2.Framer) error { return w.WriteRSTStream(id, code) })
 }
 
 // headers begins a stream, or ends the body of one.
@@ -260,39 +269,50 @@ func (c *conn) headers(ctx context.Context, f *http2.MetaHeadersFrame) error {
 	c.mu.Lock()
 	s := c.streams[id]
 	fresh := id > c.last && id%2 == 1
-	leaving, full := c.leaving, len(c.streams) >= c.requests
+	answered := s != nil && s.closed && s.bodyOver && !s.gone
+	leaving, full := c.leaving, c.fullLocked()
 	if fresh && !leaving {
 		c.last = id
 	}
 	c.mu.Unlock()
 	switch {
-	case s != nil: // trailers, which nobody reads
-		if !f.StreamEnded() {
-			return c.breakOff(id, http2.ErrCodeProtocol)
-		}
-		return c.bodyEnds(s)
-	case !fresh && id%2 == 1: // over; it was reset, or answered before its body ended
-		return nil
+	case answered:
+		return http2.ConnectionError(http2.ErrCodeStreamClosed)
+	case s != nil && f.StreamEnded(): // trailers, which nobody reads
+		c.bodyEnds(s)
+	case s != nil, f.Priority.StreamDep == id:
+		c.breakOff(id, http2.ErrCodeProtocol)
+	case leaving && id%2 == 1: // the client knows, or will know, that it was not looked at
 	case !fresh:
 		return http2.ConnectionError(http2.ErrCodeProtocol)
-	case leaving: // the client knows, or will know, that it was not looked at
-		return nil
 	case full:
-		return c.breakOff(id, http2.ErrCodeRefusedStream)
+		c.breakOff(id, http2.ErrCodeRefusedStream)
+	default:
+		c.begin(ctx, f)
 	}
+	return nil
+}
+
+// fullLocked says that a client has as many requests as it may, or has taken back so
+// many that their handlers are twice as many.
+func (c *conn) fullLocked() bool { return c.open >= c.requests || len(c.streams) >= 2*c.requests }
+
+// begin has a handler answer a request.
+func (c *conn) begin(ctx context.Context, f *http2.MetaHeadersFrame) {
 	s, ok := c.newStream(ctx, f)
 	if !ok {
-		return c.breakOff(id, http2.ErrCodeProtocol)
+		c.breakOff(f.StreamID, http2.ErrCodeProtocol)
+		return
 	}
 	c.mu.Lock()
 	if len(c.streams) == 0 {
 		_ = c.tls.SetReadDeadline(time.Time{}) // a connection that is closed fails when it is read
 	}
 	s.window = c.first
-	c.streams[id] = s
+	c.streams[s.id] = s
+	c.open++
 	c.mu.Unlock()
-	c.handlers.Go(s.serve)
-	return nil
+	c.running.Go(s.serve)
 }
 
 // rest is called with the lock when no handler runs: the client has a while for its
@@ -331,11 +351,11 @@ func (c *conn) end(err error) {
 	c.mu.Lock()
 	c.ended = err
 	for _, s := range c.streams {
-		s.gone = true
-		s.endLocked(err)
+		s.goneLocked(err)
 	}
 	last := c.last
 	c.mu.Unlock()
+	defer func() { _ = c.tls.Close() }() // who writes does not do so any longer
 	code := http2.ErrCodeNo
 	var broken http2.ConnectionError
 	switch {
@@ -344,10 +364,22 @@ func (c *conn) end(err error) {
 	case errors.Is(err, http2.ErrFrameTooLarge):
 		code = http2.ErrCodeFrameSize
 	case !errors.Is(err, os.ErrDeadlineExceeded):
-		_ = c.tls.Close() // who writes does not do so any longer
+		return // it is closed, or nothing that comes from it can be trusted
+	}
+	c.sayGoodbye(last, code)
+}
+
+// lastWords is how long a client has to read why its connection ends.
+const lastWords = time.Second
+
+// sayGoodbye reads on for a while: to close a connection with something unread takes
+// back what the client has not read.
+func (c *conn) sayGoodbye(last uint32, code http2.ErrCode) {
+	_ = c.tls.SetDeadline(time.Now().Add(lastWords)) // a connection that is closed fails below
+	if c.w.frames(func(w *http2.Framer) error { return w.WriteGoAway(last, code, nil) }) != nil {
 		return
 	}
-	_ = c.tls.SetWriteDeadline(time.Now().Add(time.Second))
-	_ = c.w.frames(func(w *http2.Framer) error { return w.WriteGoAway(last, code, nil) })
-	_ = c.tls.Close()
+	if c.tls.CloseWrite() == nil {
+		_, _ = io.Copy(io.Discard, c.tls) // until the client closes, or the deadline
+	}
 }

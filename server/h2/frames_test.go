@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"testing"
 	"time"
 
@@ -177,20 +178,78 @@ func TestNothingIsSentOnAStreamThatWasReset(t *testing.T) {
 }
 
 func TestRequestsAreLimited(t *testing.T) {
-	release := make(chan struct{})
-	s, _ := serve(t, func(http.ResponseWriter, *http.Request) { <-release })
+	for name, tt := range map[string]struct {
+		requests int
+		back     bool // they are taken back, and their handlers run on
+	}{
+		"that are open":      {100, false},
+		"whose handlers run": {200, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			release := make(chan struct{})
+			defer close(release)
+			s, _ := serve(t, func(http.ResponseWriter, *http.Request) { <-release })
+			c := dialRaw(t, s)
+			id := uint32(1)
+			for range tt.requests {
+				c.get(id, true)
+				if tt.back {
+					c.must(c.WriteRSTStream(id, http2.ErrCodeCancel))
+				}
+				id += 2
+			}
+			c.get(id, true)
+			if code, reset, _ := c.until(id); !reset || code != http2.ErrCodeRefusedStream {
+				t.Errorf("one too many: %v", code)
+			}
+		})
+	}
+}
+
+// A client may wait to be read from before it reads.
+func TestTheServerReadsOnWhileItsClientDoesNot(t *testing.T) {
+	reached := make(chan struct{})
+	s, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Last") != "" {
+			close(reached)
+			return
+		}
+		for {
+			if _, err := w.Write(make([]byte, 64<<10)); err != nil {
+				return
+			}
+		}
+	})
 	c := dialRaw(t, s)
-	id := uint32(1)
-	for range 100 {
+	c.must(c.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: maxWindow}))
+	c.must(c.WriteWindowUpdate(0, maxWindow-firstWindow))
+	for id := uint32(1); id < 9; id += 2 {
 		c.get(id, true)
-		c.must(c.WriteRSTStream(id, http2.ErrCodeCancel)) // its handler runs on
-		id += 2
 	}
-	c.get(id, true)
-	if code, reset, _ := c.until(id); !reset || code != http2.ErrCodeRefusedStream {
-		t.Errorf("one too many: %v", code)
+	for range 100 {
+		c.must(c.WritePing(false, [8]byte{}))
+		c.must(c.WriteSettings(http2.Setting{ID: http2.SettingHeaderTableSize, Val: 100}))
 	}
-	close(release)
+	c.get(9, true, "x-last", "1")
+	select {
+	case <-reached:
+	case <-time.After(20 * time.Second):
+		t.Error("a request was not read")
+	}
+}
+
+func TestAClientThatReadsNoRepliesIsLeft(t *testing.T) {
+	s, _ := serve(t, echo)
+	c := dialRaw(t, s)
+	for range 10_000_000 {
+		if err := c.WritePing(false, [8]byte{}); err != nil {
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Error("the server neither reads nor ends the connection")
+			}
+			return
+		}
+	}
+	t.Error("the server keeps replies without bound")
 }
 
 func TestSmallWindowsAndSettings(t *testing.T) {

@@ -60,6 +60,9 @@ func (c *conn) request(f *http2.MetaHeadersFrame) (*http.Request, bool) {
 	for _, h := range f.RegularFields() {
 		r.Header.Add(h.Name, h.Value)
 	}
+	if ofConnection(r.Header) {
+		return nil, false
+	}
 	if r.Host == "" {
 		r.Host = r.Header.Get("Host")
 	}
@@ -68,6 +71,17 @@ func (c *conn) request(f *http2.MetaHeadersFrame) (*http.Request, bool) {
 		r.Header.Set("Cookie", strings.Join(cookies, "; "))
 	}
 	return r, setLength(r, f.StreamEnded())
+}
+
+// ofConnection reports fields that HTTP/2 does not have.
+func ofConnection(h http.Header) bool {
+	for name := range connectionFields {
+		if h[name] != nil {
+			return true
+		}
+	}
+	te := h["Te"]
+	return len(te) > 1 || (len(te) == 1 && te[0] != "trailers")
 }
 
 // setLength reads the length of the body; -1 is not known.

@@ -146,7 +146,7 @@ func (w *response) begin(end bool) error {
 	}
 	small := w.small
 	w.small = w.small[:0]
-	room, err := w.s.takeAll(len(small))
+	room, err := w.s.takeAll(len(small), end)
 	if err != nil {
 		return err
 	}
@@ -164,8 +164,8 @@ func (w *writer) inform(id uint32, status int, header http.Header) error {
 	return w.answer(id, fields(status, header), nil, false)
 }
 
-// ofConnection are fields that HTTP/2 does not have.
-var ofConnection = map[string]bool{
+// connectionFields are fields that HTTP/2 does not have.
+var connectionFields = map[string]bool{
 	"Connection": true, "Proxy-Connection": true, "Transfer-Encoding": true, "Upgrade": true, "Keep-Alive": true,
 }
 
@@ -174,7 +174,7 @@ func fields(status int, header http.Header) func(add func(name, value string)) {
 	return func(add func(name, value string)) {
 		add(":status", strconv.Itoa(status))
 		for name, values := range header {
-			if ofConnection[name] || !httpguts.ValidHeaderFieldName(name) {
+			if connectionFields[name] || !httpguts.ValidHeaderFieldName(name) {
 				continue
 			}
 			lower := strings.ToLower(name)
@@ -190,7 +190,7 @@ func fields(status int, header http.Header) func(add func(name, value string)) {
 // send sends data as far as the client lets it.
 func (w *response) send(p []byte, end bool) error {
 	for len(p) > 0 {
-		n, err := w.s.take(min(len(p), atOnce))
+		n, err := w.s.take(min(len(p), atOnce), end && len(p) <= atOnce)
 		if err != nil {
 			return err
 		}
@@ -204,7 +204,7 @@ func (w *response) send(p []byte, end bool) error {
 	if !end {
 		return nil
 	}
-	if _, err := w.s.takeAll(0); err != nil { // who has reset the stream gets nothing more
+	if _, err := w.s.takeAll(0, true); err != nil { // who has reset the stream gets nothing more
 		return err
 	}
 	return w.s.c.w.data(w.s.id, nil, true)

@@ -29,9 +29,11 @@ type stream struct {
 	window int64
 	// ended says why nothing more can be sent or read.
 	ended error
-	// gone says that the client knows, resets what it is to be told.
+	// gone says that the client knows, resets what it is to be told, closed that it
+	// waits for nothing more.
 	gone   bool
 	resets http2.ErrCode
+	closed bool
 	// writeBy and readBy are deadlines; zero is none.
 	writeBy, readBy time.Time
 
@@ -89,14 +91,15 @@ func (s *stream) over() {
 	left := int64(len(s.body))
 	s.body = nil
 	s.endLocked(http.ErrBodyReadAfterClose)
-	delete(c.streams, s.id)
+	s.closeLocked()
 	c.mu.Unlock()
 	if reset {
-		_ = c.w.frames(func(w *http2.Framer) error { return w.WriteRSTStream(s.id, code) }) // else the connection ends
+		c.reply(func(w *http2.Framer) error { return w.WriteRSTStream(s.id, code) })
 	}
 	c.refund(nil, left)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	delete(c.streams, s.id)
 	if len(c.streams) == 0 && c.ended == nil {
 		c.rest()
 	}
@@ -111,8 +114,24 @@ func (s *stream) endLocked(err error) {
 	s.moved.Broadcast()
 }
 
-// take waits until some of n bytes may be sent, and returns how many.
-func (s *stream) take(n int) (int, error) {
+// goneLocked is for a stream of which the client wants to hear no more.
+func (s *stream) goneLocked(err error) {
+	s.gone = true
+	s.closeLocked()
+	s.endLocked(err)
+}
+
+// closeLocked lets the client make another request.
+func (s *stream) closeLocked() {
+	if !s.closed {
+		s.closed = true
+		s.c.open--
+	}
+}
+
+// take waits until some of n bytes may be sent, and returns how many. All of the last
+// ones end the stream.
+func (s *stream) take(n int, last bool) (int, error) {
 	c := s.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,8 +140,7 @@ func (s *stream) take(n int) (int, error) {
 			return 0, fmt.Errorf("the stream is over: %w", s.ended)
 		}
 		if m := min(int64(n), s.window, c.window); m > 0 {
-			s.window -= m
-			c.window -= m
+			s.spendLocked(m, last && m == int64(n))
 			return int(m), nil
 		}
 		if err := s.wait(func() time.Time { return s.writeBy }); err != nil {
@@ -133,7 +151,7 @@ func (s *stream) take(n int) (int, error) {
 }
 
 // takeAll reports whether n bytes may be sent now; then they are taken.
-func (s *stream) takeAll(n int) (bool, error) {
+func (s *stream) takeAll(n int, last bool) (bool, error) {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
 	if s.ended != nil {
@@ -142,9 +160,16 @@ func (s *stream) takeAll(n int) (bool, error) {
 	if int64(n) > min(s.window, s.c.window) {
 		return false, nil
 	}
-	s.window -= int64(n)
-	s.c.window -= int64(n)
+	s.spendLocked(int64(n), last)
 	return true, nil
+}
+
+func (s *stream) spendLocked(n int64, last bool) {
+	s.window -= n
+	s.c.window -= n
+	if last {
+		s.closeLocked() // before the client hears of it
+	}
 }
 
 // wait is called with the lock, and returns when something has changed.
@@ -170,21 +195,14 @@ func (c *conn) data(f *http2.DataFrame) error {
 		return http2.ConnectionError(http2.ErrCodeFlowControl)
 	}
 	s := c.streams[f.StreamID]
-	if s == nil {
-		err := c.knownLocked(f.StreamID)
+	if s == nil || s.gone || s.bodyOver || s.room < size {
+		code, err := c.misplacedLocked(f.StreamID, s)
 		c.mu.Unlock()
+		c.refund(nil, size)
 		if err == nil {
-			err = c.refund(nil, size)
+			c.breakOff(f.StreamID, code)
 		}
 		return err
-	}
-	if s.bodyOver || s.room < size {
-		code := http2.ErrCodeStreamClosed
-		if !s.bodyOver {
-			code = http2.ErrCodeFlowControl
-		}
-		c.mu.Unlock()
-		return errors.Join(c.refund(nil, size), c.breakOff(s.id, code))
 	}
 	s.room -= size
 	kept := int64(len(f.Data()))
@@ -197,40 +215,49 @@ func (c *conn) data(f *http2.DataFrame) error {
 	tooMuch := s.req.ContentLength >= 0 && s.got > s.req.ContentLength
 	s.moved.Broadcast()
 	c.mu.Unlock()
-	if tooMuch {
-		return c.breakOff(s.id, http2.ErrCodeProtocol)
+	c.refund(s, size-kept)
+	switch {
+	case tooMuch:
+		c.breakOff(s.id, http2.ErrCodeProtocol)
+	case f.StreamEnded():
+		c.bodyEnds(s)
 	}
-	if err := c.refund(s, size-kept); err != nil || !f.StreamEnded() {
-		return err
+	return nil
+}
+
+// misplacedLocked says what is wrong with data that no body has room for.
+func (c *conn) misplacedLocked(id uint32, s *stream) (http2.ErrCode, error) {
+	if s == nil {
+		return http2.ErrCodeStreamClosed, c.knownLocked(id)
 	}
-	return c.bodyEnds(s)
+	if s.gone || s.bodyOver {
+		return http2.ErrCodeStreamClosed, nil
+	}
+	return http2.ErrCodeFlowControl, nil
 }
 
 // bodyEnds says that all of a body has come.
-func (c *conn) bodyEnds(s *stream) error {
+func (c *conn) bodyEnds(s *stream) {
 	c.mu.Lock()
-	if s.bodyOver {
-		c.mu.Unlock()
-		return c.breakOff(s.id, http2.ErrCodeStreamClosed)
-	}
-	if s.bodyOver = true; s.bodyErr == nil {
+	again := s.bodyOver || s.gone
+	s.bodyOver = true
+	if s.bodyErr == nil {
 		s.bodyErr = io.EOF
 	}
 	short := s.req.ContentLength >= 0 && s.got != s.req.ContentLength
 	s.moved.Broadcast()
 	c.mu.Unlock()
-	if short {
-		return c.breakOff(s.id, http2.ErrCodeProtocol)
+	switch {
+	case again:
+		c.breakOff(s.id, http2.ErrCodeStreamClosed)
+	case short:
+		c.breakOff(s.id, http2.ErrCodeProtocol)
 	}
-	return nil
 }
 
 // refund has the client send as much more, on the connection and on the stream if
 // there is one. It is told when it is worth a frame.
-func (c *conn) refund(s *stream, n int64) error {
-	if n == 0 {
-		return nil
-	}
+func (c *conn) refund(s *stream, n int64) {
 	var all, own int64
 	c.mu.Lock()
 	if c.owed += n; c.owed >= bodyWindow/4 {
@@ -244,19 +271,12 @@ func (c *conn) refund(s *stream, n int64) error {
 		}
 	}
 	c.mu.Unlock()
-	if all == 0 && own == 0 {
-		return nil
+	if all > 0 {
+		c.reply(func(w *http2.Framer) error { return w.WriteWindowUpdate(0, uint32(all)) })
 	}
-	return c.w.frames(func(w *http2.Framer) error {
-		var err error
-		if all > 0 {
-			err = w.WriteWindowUpdate(0, uint32(all))
-		}
-		if own > 0 && err == nil {
-			err = w.WriteWindowUpdate(s.id, uint32(own))
-		}
-		return err
-	})
+	if own > 0 {
+		c.reply(func(w *http2.Framer) error { return w.WriteWindowUpdate(s.id, uint32(own)) })
+	}
 }
 
 // body is a request's.
@@ -269,9 +289,7 @@ func (b body) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := s.readBody(p)
-	if n > 0 {
-		_ = s.c.refund(s, int64(n)) // who reads on finds the connection's end
-	}
+	s.c.refund(s, int64(n))
 	return n, err
 }
 
@@ -319,5 +337,6 @@ func (b body) Close() error {
 		b.s.bodyErr = http.ErrBodyReadAfterClose
 	}
 	b.s.c.mu.Unlock()
-	return b.s.c.refund(b.s, left)
+	b.s.c.refund(b.s, left)
+	return nil
 }

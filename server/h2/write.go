@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -18,18 +19,70 @@ type writer struct {
 	table *hpack.Encoder
 	block bytes.Buffer
 	head  [9]byte
+
+	// tableLimit is how large the client lets the table be. It does not grow again.
+	tableLimit atomic.Uint32
+	replies    replies
 }
+
+// replies are frames of the connection's reader, which must not wait until the client
+// reads: the client may wait until it does.
+type replies struct {
+	mu      sync.Mutex
+	frames  bytes.Buffer
+	f       *http2.Framer
+	sending bool // somebody sends them, and looks for more
+}
+
+// maxReplies is how many bytes of replies a client may leave unread.
+const maxReplies = 64 << 10
 
 func (w *writer) init(t *tls.Conn) {
 	w.tls = t
 	w.f = http2.NewFramer(&w.small, nil)
 	w.table = hpack.NewEncoder(&w.block)
+	w.tableLimit.Store(tableSize)
+	w.replies.f = http2.NewFramer(&w.replies.frames, nil)
 }
 
-func (w *writer) tableSize(size uint32) {
+// limitTable is for the connection's reader.
+func (w *writer) limitTable(size uint32) { w.tableLimit.Store(min(size, w.tableLimit.Load())) }
+
+// reply has the frames that add writes be sent, without waiting for it. It reports
+// whether sendReplies is to be called for that. A client that leaves too many unread
+// is left.
+func (w *writer) reply(add func(*http2.Framer) error) (send bool) {
+	r := &w.replies
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.frames.Len() > maxReplies || add(r.f) != nil {
+		_ = w.tls.Close() // with it, run ends
+		return false
+	}
+	send = !r.sending
+	r.sending = true
+	return send
+}
+
+// sendReplies sends replies until there are none.
+func (w *writer) sendReplies() {
+	for w.sendSome() {
+	}
+}
+
+func (w *writer) sendSome() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.table.SetMaxDynamicTableSizeLimit(size)
+	return w.takeReplies() && w.flush() == nil
+}
+
+func (w *writer) takeReplies() bool {
+	r := &w.replies
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sending = r.frames.Len() > 0
+	_, _ = r.frames.WriteTo(&w.small) // in memory
+	return r.sending
 }
 
 // frames sends what add writes.
@@ -56,10 +109,12 @@ func (w *writer) flush() error {
 // longer is a piece of its own.
 const copied = 4 << 10
 
-// data sends a stream's data, in as many frames as it takes.
+// data sends a stream's data, in as many frames as it takes. Replies go first: what
+// is sent may follow from them.
 func (w *writer) data(id uint32, p []byte, end bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.takeReplies()
 	return w.dataLocked(id, p, end)
 }
 
@@ -105,6 +160,7 @@ func (w *writer) long(id uint32, p []byte, end bool) error {
 func (w *writer) answer(id uint32, fields func(add func(name, value string)), p []byte, end bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.takeReplies()
 	err := w.headersLocked(id, fields, end && len(p) == 0)
 	if err != nil {
 		w.small.Reset()
@@ -119,6 +175,7 @@ func (w *writer) answer(id uint32, fields func(add func(name, value string)), p 
 // headersLocked adds a header, and frames that go on with it if it is long.
 func (w *writer) headersLocked(id uint32, fields func(add func(name, value string)), end bool) error {
 	w.block.Reset()
+	w.table.SetMaxDynamicTableSizeLimit(w.tableLimit.Load())
 	fields(func(name, value string) { _ = w.table.WriteField(hpack.HeaderField{Name: name, Value: value}) }) // to memory
 	rest := w.block.Bytes()
 	n := min(len(rest), frameSize)

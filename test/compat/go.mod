@@ -12,6 +12,7 @@ require (
 	github.com/even-keel/evenkeel/test/storage v0.0.0-00010101000000-000000000000
 	github.com/go-logr/logr v1.4.4
 	github.com/gorilla/websocket v1.5.4-0.20250319132907-e064f32e3674
+	github.com/summerwind/h2spec v2.2.1+incompatible
 	helm.sh/helm/v4 v4.3.1
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
