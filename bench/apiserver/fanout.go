@@ -64,14 +64,16 @@ func fanOut(k kind, protocol string, open watch) load {
 // are read as they come, then all, which are read when the time is no longer taken.
 func (s *stage) fanOut(ctx context.Context, a *audience, writers []*writer, window int) (figure.Sample, error) {
 	n := max(1, s.sizes.changes/10)
+	begun := time.Now()
 	if err := s.deliver(ctx, a, writers, n, window); err != nil { // warm up
 		return figure.Sample{}, err
 	}
-	if _, err := a.check(n); err != nil {
+	last, err := a.check(n)
+	if err != nil {
 		return figure.Sample{}, err
 	}
 	a.learn()
-	n = s.sizes.changes
+	n = s.sizes.enough(n, last.Sub(begun))
 	if err := a.reserve(n); err != nil {
 		return figure.Sample{}, err
 	}
@@ -81,7 +83,7 @@ func (s *stage) fanOut(ctx context.Context, a *audience, writers []*writer, wind
 	if err != nil {
 		return figure.Sample{}, err
 	}
-	begun := time.Now()
+	begun = time.Now()
 	if err := s.deliver(ctx, a, writers, n, window); err != nil {
 		return figure.Sample{}, err
 	}
@@ -89,7 +91,7 @@ func (s *stage) fanOut(ctx context.Context, a *audience, writers []*writer, wind
 	if err != nil {
 		return figure.Sample{}, err
 	}
-	last, err := a.check(n)
+	last, err = a.check(n)
 	if err == nil {
 		err = s.compare(ctx, a, writers)
 	}
@@ -97,6 +99,12 @@ func (s *stage) fanOut(ctx context.Context, a *audience, writers []*writer, wind
 	sample := after.Since(before, took, s.cores)
 	sample.Value, sample.Work = done/took.Seconds(), done
 	return sample, err
+}
+
+// enough is how many changes a fast server gets: so many that they take about as long
+// as rows of reads, if n took so long, but at most five times those of a slow one.
+func (z sizes) enough(n int, took time.Duration) int {
+	return min(max(z.changes, int(float64(n)*float64(z.reading)/float64(took))), 5*z.changes)
 }
 
 // compare has one more change be made when the time is no longer taken: every watcher
