@@ -143,8 +143,9 @@ func (s *stream) take(n int, last bool) (int, error) {
 			s.spendLocked(m, last && m == int64(n))
 			return int(m), nil
 		}
-		if err := s.wait(func() time.Time { return s.writeBy }); err != nil {
+		if err := s.wait(s.writeBy); err != nil {
 			s.resets = http2.ErrCodeCancel
+			s.endLocked(err) // an end that came later would make what was sent look whole
 			return 0, err
 		}
 	}
@@ -173,17 +174,25 @@ func (s *stream) spendLocked(n int64, last bool) {
 }
 
 // wait is called with the lock, and returns when something has changed.
-func (s *stream) wait(by func() time.Time) error {
-	if t := by(); !t.IsZero() {
-		left := time.Until(t)
+func (s *stream) wait(by time.Time) error {
+	if !by.IsZero() {
+		left := time.Until(by)
 		if left <= 0 {
 			return os.ErrDeadlineExceeded
 		}
-		timer := time.AfterFunc(left, s.moved.Broadcast)
+		timer := time.AfterFunc(left, s.wake)
 		defer timer.Stop()
 	}
 	s.moved.Wait()
 	return nil
+}
+
+// wake takes the lock, so that it does not come between a look at the clock and the
+// wait that follows from it.
+func (s *stream) wake() {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	s.moved.Broadcast()
 }
 
 // data takes a piece of a body.
@@ -305,7 +314,7 @@ func (s *stream) readBody(p []byte) (int, error) {
 		case len(p) == 0:
 			return 0, nil
 		}
-		if err := s.wait(func() time.Time { return s.readBy }); err != nil {
+		if err := s.wait(s.readBy); err != nil {
 			return 0, err
 		}
 	}
@@ -336,6 +345,8 @@ func (b body) Close() error {
 	if b.s.bodyErr == nil || errors.Is(b.s.bodyErr, io.EOF) {
 		b.s.bodyErr = http.ErrBodyReadAfterClose
 	}
+	b.s.expects = false
+	b.s.moved.Broadcast() // somebody may be reading
 	b.s.c.mu.Unlock()
 	b.s.c.refund(b.s, left)
 	return nil
