@@ -278,7 +278,7 @@ func (c *conn) headers(ctx context.Context, f *http2.MetaHeadersFrame) error {
 	switch {
 	case answered:
 		return http2.ConnectionError(http2.ErrCodeStreamClosed)
-	case s != nil && f.StreamEnded(): // trailers, which nobody reads
+	case s != nil && f.StreamEnded() && len(f.PseudoFields()) == 0: // trailers, which nobody reads
 		c.bodyEnds(s)
 	case s != nil, f.Priority.StreamDep == id:
 		c.breakOff(id, http2.ErrCodeProtocol)
@@ -348,6 +348,9 @@ func (c *conn) leave() {
 
 // end tells the client why, and all who write or read bodies.
 func (c *conn) end(err error) {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF // to whom reads a body
+	}
 	c.mu.Lock()
 	c.ended = err
 	for _, s := range c.streams {

@@ -66,6 +66,13 @@ func (c raw) get(id uint32, end bool, fields ...string) {
 	c.must(c.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block.Bytes(), EndStream: end, EndHeaders: true}))
 }
 
+func (c raw) trailers(id uint32) {
+	c.t.Helper()
+	var block bytes.Buffer
+	c.must(hpack.NewEncoder(&block).WriteField(hpack.HeaderField{Name: "x-sum", Value: "1"}))
+	c.must(c.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block.Bytes(), EndStream: true, EndHeaders: true}))
+}
+
 // until reads frames until one ends the stream or the connection, and returns its code.
 func (c raw) until(id uint32) (code http2.ErrCode, reset, gone bool) {
 	c.t.Helper()
@@ -126,10 +133,11 @@ func TestWhatAStreamDoesNotSurvive(t *testing.T) {
 		say  func(c raw)
 		code http2.ErrCode
 	}{
-		"a bad path":       {func(c raw) { c.get(1, true, ":path", "x") }, http2.ErrCodeProtocol},
-		"too long a body":  {func(c raw) { c.get(1, false, "content-length", "1"); c.must(c.WriteData(1, true, []byte("xx"))) }, http2.ErrCodeProtocol},
-		"too short a body": {func(c raw) { c.get(1, false, "content-length", "3"); c.must(c.WriteData(1, true, []byte("xx"))) }, http2.ErrCodeProtocol},
-		"a bad length":     {func(c raw) { c.get(1, true, "content-length", "3") }, http2.ErrCodeProtocol},
+		"a bad path":             {func(c raw) { c.get(1, true, ":path", "x") }, http2.ErrCodeProtocol},
+		"too long a body":        {func(c raw) { c.get(1, false, "content-length", "1"); c.must(c.WriteData(1, true, []byte("xx"))) }, http2.ErrCodeProtocol},
+		"too short a body":       {func(c raw) { c.get(1, false, "content-length", "3"); c.must(c.WriteData(1, true, []byte("xx"))) }, http2.ErrCodeProtocol},
+		"a request for trailers": {func(c raw) { c.get(1, false); c.get(1, true) }, http2.ErrCodeProtocol},
+		"a bad length":           {func(c raw) { c.get(1, true, "content-length", "3") }, http2.ErrCodeProtocol},
 		"too wide a window": {func(c raw) { c.get(1, false); c.must(c.WriteWindowUpdate(1, 1<<31-1)) },
 			http2.ErrCodeFlowControl},
 	} {

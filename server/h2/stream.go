@@ -245,16 +245,15 @@ func (c *conn) misplacedLocked(id uint32, s *stream) (http2.ErrCode, error) {
 	return http2.ErrCodeFlowControl, nil
 }
 
-// bodyEnds says that all of a body has come.
+// bodyEnds says that all of a body has come. One that is shorter than it was told to
+// be must not look whole to its handler.
 func (c *conn) bodyEnds(s *stream) {
 	c.mu.Lock()
 	again := s.bodyOver || s.gone
-	s.bodyOver = true
-	if s.bodyErr == nil {
-		s.bodyErr = io.EOF
+	short := !again && s.req.ContentLength >= 0 && s.got != s.req.ContentLength
+	if !again {
+		s.bodyEndsLocked(short)
 	}
-	short := s.req.ContentLength >= 0 && s.got != s.req.ContentLength
-	s.moved.Broadcast()
 	c.mu.Unlock()
 	switch {
 	case again:
@@ -262,6 +261,18 @@ func (c *conn) bodyEnds(s *stream) {
 	case short:
 		c.breakOff(s.id, http2.ErrCodeProtocol)
 	}
+}
+
+func (s *stream) bodyEndsLocked(short bool) {
+	s.bodyOver = true
+	switch {
+	case s.bodyErr != nil:
+	case short:
+		s.bodyErr = io.ErrUnexpectedEOF
+	default:
+		s.bodyErr = io.EOF
+	}
+	s.moved.Broadcast()
 }
 
 // refund has the client send as much more, on the connection and on the stream if
