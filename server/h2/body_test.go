@@ -39,3 +39,27 @@ func TestABodyThatIsNotWholeDoesNotLookSo(t *testing.T) {
 		})
 	}
 }
+
+func TestABodyIsNotAskedForInTheMidstOfItsAnswer(t *testing.T) {
+	s, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		echo(w, r)
+	})
+	c := dialRaw(t, s)
+	c.get(1, false, "expect", "100-continue")
+	c.must(c.WriteData(1, true, []byte("x")))
+	heads := 0
+	for {
+		f, err := c.ReadFrame()
+		c.must(err)
+		if f.Header().Type == http2.FrameHeaders {
+			heads++
+		}
+		if f, ok := f.(*http2.DataFrame); ok && f.StreamEnded() {
+			break
+		}
+	}
+	if heads != 1 {
+		t.Errorf("%d heads", heads)
+	}
+}

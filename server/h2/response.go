@@ -40,7 +40,7 @@ func (w *response) WriteHeader(status int) {
 	case status < 100 || status > 999:
 		panic("invalid WriteHeader code " + strconv.Itoa(status))
 	case status < 200:
-		_ = w.s.c.w.inform(w.s.id, status, w.header) // the final one tells
+		_ = w.s.c.w.answer(w.s, status, w.header, nil, false) // the final one tells
 		return
 	}
 	w.status, w.head, w.length = status, w.header.Clone(), -1
@@ -151,17 +151,12 @@ func (w *response) begin(end bool) error {
 		return err
 	}
 	if !room {
-		if err := w.s.c.w.answer(w.s.id, fields(w.status, w.head), nil, false); err != nil {
+		if err := w.s.c.w.answer(w.s, w.status, w.head, nil, false); err != nil {
 			return err
 		}
 		return w.send(small, end)
 	}
-	return w.s.c.w.answer(w.s.id, fields(w.status, w.head), small, end)
-}
-
-// inform sends a head that is not the last.
-func (w *writer) inform(id uint32, status int, header http.Header) error {
-	return w.answer(id, fields(status, header), nil, false)
+	return w.s.c.w.answer(w.s, w.status, w.head, small, end)
 }
 
 // connectionFields are fields that HTTP/2 does not have.

@@ -16,13 +16,16 @@ import (
 )
 
 // stream is a request and its answer. Its fields are guarded by its connection's lock,
-// except for those that do not change.
+// except for those that do not change, and where it is said.
 type stream struct {
 	c      *conn
 	id     uint32
 	req    *http.Request
 	answer http.Handler
 	cancel context.CancelFunc
+
+	// answered says that the head of the answer was sent. The writer's lock guards it.
+	answered bool
 
 	// moved is told when a window grows, when a piece of the body comes, and at the end.
 	moved  *sync.Cond
@@ -345,7 +348,7 @@ func (s *stream) ask() error {
 	if !expects {
 		return nil
 	}
-	return s.c.w.inform(s.id, http.StatusContinue, nil)
+	return s.c.w.answer(s, http.StatusContinue, nil, nil, false)
 }
 
 // Close implements [io.Closer]. What comes later is thrown away.

@@ -3,6 +3,7 @@ package h2
 import (
 	"bytes"
 	"crypto/tls"
+	"net/http"
 	"sync"
 	"sync/atomic"
 
@@ -156,12 +157,17 @@ func (w *writer) long(id uint32, p []byte, end bool) error {
 	return err
 }
 
-// answer sends the head of an answer, and what of its body goes with it.
-func (w *writer) answer(id uint32, fields func(add func(name, value string)), p []byte, end bool) error {
+// answer sends the head of an answer, and what of its body goes with it. A head that
+// only informs is not sent after the answer's own.
+func (w *writer) answer(s *stream, status int, header http.Header, p []byte, end bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if status < 200 && s.answered {
+		return nil
+	}
+	s.answered = status >= 200
 	w.takeReplies()
-	err := w.headersLocked(id, fields, end && len(p) == 0)
+	err := w.headersLocked(s.id, fields(status, header), end && len(p) == 0)
 	if err != nil {
 		w.small.Reset()
 		return err
@@ -169,7 +175,7 @@ func (w *writer) answer(id uint32, fields func(add func(name, value string)), p 
 	if len(p) == 0 {
 		return w.flush()
 	}
-	return w.dataLocked(id, p, end)
+	return w.dataLocked(s.id, p, end)
 }
 
 // headersLocked adds a header, and frames that go on with it if it is long.
