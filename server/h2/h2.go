@@ -17,7 +17,8 @@ import (
 )
 
 // Configure has s serve HTTP/2 by this package, with so many requests at a time on
-// each connection. It must be called before s serves.
+// each connection. It must be called before s serves. Of the times that s allows,
+// ReadHeaderTimeout and IdleTimeout hold; its ConnState is not told of requests.
 func Configure(s *http.Server, requests int) {
 	h := &server{requests: requests, conns: map[*conn]struct{}{}}
 	s.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){"h2": h.serve}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"golang.org/x/net/http/httpguts"
-	"golang.org/x/net/http2"
 )
 
 // response is what a handler writes to.
@@ -63,11 +62,12 @@ func (w *response) Write(p []byte) (int, error) {
 	if !w.bodyAllowed() {
 		return 0, http.ErrBodyNotAllowed
 	}
-	if w.wrote += int64(len(p)); w.length >= 0 && w.wrote > w.length {
+	if w.length >= 0 && w.wrote+int64(len(p)) > w.length {
 		return 0, http.ErrContentLength
 	}
-	if w.s.req.Method == http.MethodHead {
-		return len(p), nil
+	w.wrote += int64(len(p))
+	if w.headOnly() {
+		return w.describe(p), nil
 	}
 	if len(w.small)+len(p) <= smallBody {
 		w.small = append(w.small, p...)
@@ -80,6 +80,16 @@ func (w *response) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+func (w *response) headOnly() bool { return w.s.req.Method == http.MethodHead }
+
+// describe keeps of a body that is not sent what tells its type and length.
+func (w *response) describe(p []byte) int {
+	if !w.begun {
+		w.small = append(w.small, p[:min(len(p), smallBody-len(w.small))]...)
+	}
+	return len(p)
 }
 
 // Flush implements [http.Flusher].
@@ -95,6 +105,9 @@ func (w *response) FlushError() error {
 	w.small = w.small[:0]
 	return w.send(small, false)
 }
+
+// EnableFullDuplex is for [http.ResponseController]: there is nothing to enable.
+func (w *response) EnableFullDuplex() error { return nil }
 
 // SetReadDeadline is for [http.ResponseController].
 func (w *response) SetReadDeadline(t time.Time) error {
@@ -118,34 +131,35 @@ func (w *response) SetWriteDeadline(t time.Time) error {
 // to be is broken off.
 func (w *response) finish() {
 	w.WriteHeader(http.StatusOK)
-	head := w.s.req.Method == http.MethodHead
 	switch {
-	case w.bodyAllowed() && !head && w.length > w.wrote:
-		w.s.c.mu.Lock()
-		w.s.resets = http2.ErrCodeInternal
-		w.s.c.mu.Unlock()
+	case w.bodyAllowed() && !w.headOnly() && w.length > w.wrote:
+		w.s.breaks()
 	case w.begun:
 		_ = w.send(w.small, true) // else the client has gone
 	default:
-		if w.length < 0 && w.bodyAllowed() && !head {
+		if w.length < 0 && w.bodyAllowed() && w.wholeIsKnown() {
 			w.head.Set("Content-Length", strconv.Itoa(len(w.small)))
 		}
 		_ = w.begin(true)
 	}
 }
 
+// wholeIsKnown says that there is no more of a body than what is kept. A handler that
+// writes none to HEAD may do so because nobody would read it.
+func (w *response) wholeIsKnown() bool {
+	return int64(len(w.small)) == w.wrote && (w.wrote > 0 || !w.headOnly())
+}
+
 // begin sends the head and what there is of the body: at once, if the client has
 // room for it.
 func (w *response) begin(end bool) error {
 	w.begun = true
-	if w.head["Date"] == nil {
-		w.head.Set("Date", time.Now().UTC().Format(http.TimeFormat))
-	}
-	if w.head["Content-Type"] == nil && len(w.small) > 0 && w.head.Get("Content-Encoding") == "" {
-		w.head.Set("Content-Type", http.DetectContentType(w.small))
-	}
+	w.complete()
 	small := w.small
 	w.small = w.small[:0]
+	if w.headOnly() {
+		small = nil
+	}
 	room, err := w.s.takeAll(len(small), end)
 	if err != nil {
 		return err
@@ -157,6 +171,18 @@ func (w *response) begin(end bool) error {
 		return w.send(small, end)
 	}
 	return w.s.c.w.answer(w.s, w.status, w.head, small, end)
+}
+
+// complete adds to the head what its handler has not said. A field without a value
+// is one that is not to be there.
+func (w *response) complete() {
+	if _, said := w.head["Date"]; !said {
+		w.head.Set("Date", time.Now().UTC().Format(http.TimeFormat))
+	}
+	_, said := w.head["Content-Type"]
+	if !said && len(w.small) > 0 && w.head.Get("Content-Encoding") == "" {
+		w.head.Set("Content-Type", http.DetectContentType(w.small))
+	}
 }
 
 // connectionFields are fields that HTTP/2 does not have.

@@ -58,22 +58,32 @@ func (s *stream) serve() {
 	if s.handle(w) {
 		w.finish()
 	}
+	if form := s.req.MultipartForm; form != nil {
+		_ = form.RemoveAll() // what is left are temporary files
+	}
 }
 
-// handle reports whether the handler came to its end.
+// handle reports whether the handler came to its end. One that did not, by a panic or
+// by [runtime.Goexit], breaks its answer off.
 func (s *stream) handle(w *response) (done bool) {
 	defer func() {
-		if p := recover(); p != nil {
-			if p != http.ErrAbortHandler {
-				s.logf("http2: panic serving %s: %v\n%s", s.req.RemoteAddr, p, debug.Stack())
-			}
-			s.c.mu.Lock()
-			s.resets = http2.ErrCodeInternal
-			s.c.mu.Unlock()
+		if done {
+			return
 		}
+		if p := recover(); p != nil && p != http.ErrAbortHandler {
+			s.logf("http2: panic serving %s: %v\n%s", s.req.RemoteAddr, p, debug.Stack())
+		}
+		s.breaks()
 	}()
 	s.answer.ServeHTTP(w, s.req)
 	return true
+}
+
+// breaks has the client told that its answer is not whole.
+func (s *stream) breaks() {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	s.resets = http2.ErrCodeInternal
 }
 
 func (s *stream) logf(format string, args ...any) {
