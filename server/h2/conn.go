@@ -123,8 +123,7 @@ func (c *conn) next(ctx context.Context) error {
 	f, err := c.read.ReadFrame()
 	var broken http2.StreamError
 	if errors.As(err, &broken) {
-		c.breakOff(broken.StreamID, broken.Code)
-		return nil
+		return c.refuse(broken.StreamID, broken.Code)
 	}
 	if err != nil {
 		return err
@@ -146,7 +145,7 @@ func (c *conn) next(ctx context.Context) error {
 		return c.reset(f)
 	case *http2.PriorityFrame:
 		if f.StreamDep == f.StreamID {
-			c.breakOff(f.StreamID, http2.ErrCodeProtocol)
+			return c.refuse(f.StreamID, http2.ErrCodeProtocol)
 		}
 	case *http2.PushPromiseFrame:
 		return http2.ConnectionError(http2.ErrCodeProtocol)
@@ -155,11 +154,7 @@ func (c *conn) next(ctx context.Context) error {
 }
 
 // reply sends frames as soon as the client reads what was before.
-func (c *conn) reply(add func(*http2.Framer) error) {
-	if c.w.reply(add) {
-		c.running.Go(c.w.sendReplies)
-	}
-}
+func (c *conn) reply(add func(*http2.Framer) error) { c.w.reply(add, c.running.Go) }
 
 func (c *conn) settings(f *http2.SettingsFrame) error {
 	if f.IsAck() {
@@ -167,18 +162,19 @@ func (c *conn) settings(f *http2.SettingsFrame) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	first := c.first // the last one that is said; to go through all streams for each would take long
 	err := f.ForeachSetting(func(s http2.Setting) error {
-		if err := s.Valid(); err != nil {
-			return err
-		}
 		switch s.ID {
 		case http2.SettingInitialWindowSize:
-			return c.setFirstLocked(int64(s.Val))
+			first = int64(s.Val)
 		case http2.SettingHeaderTableSize:
 			c.w.limitTable(s.Val)
 		}
-		return nil
+		return s.Valid()
 	})
+	if err == nil {
+		err = c.setFirstLocked(first)
+	}
 	if err == nil {
 		c.reply((*http2.Framer).WriteSettingsAck) // before anybody makes use of them
 	}
@@ -188,6 +184,9 @@ func (c *conn) settings(f *http2.SettingsFrame) error {
 // setFirstLocked changes what all streams may send by as much as the first window.
 func (c *conn) setFirstLocked(size int64) error {
 	more := size - c.first
+	if more == 0 {
+		return nil
+	}
 	c.first = size
 	for _, s := range c.streams {
 		if s.window += more; s.window > maxWindow {
@@ -252,15 +251,30 @@ func (c *conn) reset(f *http2.RSTStreamFrame) error {
 	return nil
 }
 
-// breakOff ends a stream with an error, which its client is told.
+// refuse breaks a stream off, if it is one that a client may have.
+func (c *conn) refuse(id uint32, code http2.ErrCode) error {
+	if id%2 == 0 {
+		return http2.ConnectionError(code)
+	}
+	c.breakOff(id, code)
+	return nil
+}
+
+// breakOff ends a stream with an error, which its client is told. Of one that came
+// too late to be looked at it is told, or will be, that it can be had elsewhere.
 func (c *conn) breakOff(id uint32, code http2.ErrCode) {
 	c.mu.Lock()
-	c.last = max(c.last, id)
+	late := c.leaving && id > c.last
+	if !late {
+		c.last = max(c.last, id)
+	}
 	if s := c.streams[id]; s != nil {
 		s.goneLocked(http2.StreamError{StreamID: id, Code: code})
 	}
 	c.mu.Unlock()
-	c.reply(func(w *http2.Framer) error { return w.WriteRSTStream(id, code) })
+	if !late {
+		c.reply(func(w *http2.Framer) error { return w.WriteRSTStream(id, code) })
+	}
 }
 
 // headers begins a stream, or ends the body of one.
@@ -358,6 +372,7 @@ func (c *conn) end(err error) {
 	}
 	last := c.last
 	c.mu.Unlock()
+	c.w.stopReplies()
 	defer func() { _ = c.tls.Close() }() // who writes does not do so any longer
 	code := http2.ErrCodeNo
 	var broken http2.ConnectionError

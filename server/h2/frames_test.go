@@ -108,6 +108,8 @@ func TestWhatAConnectionDoesNotSurvive(t *testing.T) {
 	}{
 		"data of no stream":         {func(c raw) { c.must(c.WriteData(5, true, nil)) }, http2.ErrCodeProtocol},
 		"an even stream":            {func(c raw) { c.get(2, true) }, http2.ErrCodeProtocol},
+		"a bad even stream":         {func(c raw) { c.get(2, true, "X-Upper", "1") }, http2.ErrCodeProtocol},
+		"an even stream on its own": {func(c raw) { c.must(c.WritePriority(2, http2.PriorityParam{StreamDep: 2})) }, http2.ErrCodeProtocol},
 		"a window of no stream":     {func(c raw) { c.must(c.WriteWindowUpdate(7, 1)) }, http2.ErrCodeProtocol},
 		"a reset of no stream":      {func(c raw) { c.must(c.WriteRSTStream(7, 0)) }, http2.ErrCodeProtocol},
 		"too wide a window":         {func(c raw) { c.must(c.WriteWindowUpdate(0, 1<<31-1)) }, http2.ErrCodeFlowControl},

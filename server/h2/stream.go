@@ -171,7 +171,7 @@ func (s *stream) takeAll(n int, last bool) (bool, error) {
 	if s.ended != nil {
 		return false, fmt.Errorf("the stream is over: %w", s.ended)
 	}
-	if int64(n) > min(s.window, s.c.window) {
+	if n > 0 && int64(n) > min(s.window, s.c.window) { // a window may be less than nothing
 		return false, nil
 	}
 	s.spendLocked(int64(n), last)

@@ -33,6 +33,7 @@ type replies struct {
 	frames  bytes.Buffer
 	f       *http2.Framer
 	sending bool // somebody sends them, and looks for more
+	stopped bool // there are no more
 }
 
 // maxReplies is how many bytes of replies a client may leave unread.
@@ -49,20 +50,30 @@ func (w *writer) init(t *tls.Conn) {
 // limitTable is for the connection's reader.
 func (w *writer) limitTable(size uint32) { w.tableLimit.Store(min(size, w.tableLimit.Load())) }
 
-// reply has the frames that add writes be sent, without waiting for it. It reports
-// whether sendReplies is to be called for that. A client that leaves too many unread
-// is left.
-func (w *writer) reply(add func(*http2.Framer) error) (send bool) {
+// reply has the frames that add writes be sent, without waiting for it: by who sends
+// already, or by one that start starts. A client that leaves too many unread is left.
+func (w *writer) reply(add func(*http2.Framer) error, start func(send func())) {
 	r := &w.replies
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.stopped {
+		return
+	}
 	if r.frames.Len() > maxReplies || add(r.f) != nil {
 		_ = w.tls.Close() // with it, run ends
-		return false
+		return
 	}
-	send = !r.sending
-	r.sending = true
-	return send
+	if !r.sending {
+		r.sending = true
+		start(w.sendReplies)
+	}
+}
+
+// stopReplies starts nobody any more: a body may be read when its connection has ended.
+func (w *writer) stopReplies() {
+	w.replies.mu.Lock()
+	defer w.replies.mu.Unlock()
+	w.replies.stopped = true
 }
 
 // sendReplies sends replies until there are none.
