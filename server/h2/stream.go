@@ -41,7 +41,7 @@ type stream struct {
 	writeBy, readBy time.Time
 
 	// Of the body: what has come and not been read, and whether there is more.
-	body     []byte
+	body     backlog
 	bodyOver bool
 	bodyErr  error
 	room     int64 // how much the client may send
@@ -101,8 +101,7 @@ func (s *stream) over() {
 	c.mu.Lock()
 	code, reset := s.resets, s.resets != http2.ErrCodeNo || !s.bodyOver
 	reset = reset && !s.gone
-	left := int64(len(s.body))
-	s.body = nil
+	left := s.body.drop()
 	s.endLocked(http.ErrBodyReadAfterClose)
 	s.closeLocked()
 	c.mu.Unlock()
@@ -229,7 +228,7 @@ func (c *conn) data(f *http2.DataFrame) error {
 	s.room -= size
 	kept := int64(len(f.Data()))
 	if s.ended == nil && s.bodyErr == nil {
-		s.body = append(s.body, f.Data()...)
+		s.body.add(f.Data())
 	} else {
 		kept = 0
 	}
@@ -329,7 +328,7 @@ func (b body) Read(p []byte) (int, error) {
 func (s *stream) readBody(p []byte) (int, error) {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
-	for len(s.body) == 0 {
+	for s.body.size == 0 {
 		switch {
 		case s.bodyErr != nil:
 			return 0, s.bodyErr
@@ -342,11 +341,7 @@ func (s *stream) readBody(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	n := copy(p, s.body)
-	if s.body = s.body[n:]; len(s.body) == 0 {
-		s.body = nil
-	}
-	return n, nil
+	return s.body.take(p), nil
 }
 
 // ask has a client go on that waits to be asked.
@@ -364,8 +359,7 @@ func (s *stream) ask() error {
 // Close implements [io.Closer]. What comes later is thrown away.
 func (b body) Close() error {
 	b.s.c.mu.Lock()
-	left := int64(len(b.s.body))
-	b.s.body = nil
+	left := b.s.body.drop()
 	if b.s.bodyErr == nil || errors.Is(b.s.bodyErr, io.EOF) {
 		b.s.bodyErr = http.ErrBodyReadAfterClose
 	}
