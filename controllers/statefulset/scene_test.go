@@ -104,6 +104,8 @@ func (s *scene) images(want string) {
 			switch {
 			case p.DeletionTimestamp != nil:
 				state = " ends"
+			case p.Spec.NodeName == "": // to delete it would take no time
+				state = " has no node"
 			case !running(p):
 				state = " waits"
 			}
