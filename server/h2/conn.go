@@ -43,6 +43,7 @@ type conn struct {
 	last    uint32             // the newest stream
 	// window is how much may be sent on all streams, first that of a new stream.
 	window, first int64
+	starving      int // streams that wait for window
 	// room is how much the client may send, owed what it has not been told of yet.
 	room, owed int64
 	leaving    bool // no more requests are taken
@@ -204,12 +205,12 @@ func (c *conn) widen(f *http2.WindowUpdateFrame) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f.StreamID == 0 {
-		full := c.window <= 0 // else nobody waits for it
+		full := c.window <= 0 // else nobody waits for it who has not been woken
 		if c.window += int64(f.Increment); c.window > maxWindow {
 			return http2.ConnectionError(http2.ErrCodeFlowControl)
 		}
 		if full {
-			c.wakeLocked()
+			c.feedLocked()
 		}
 		return nil
 	}
@@ -223,12 +224,6 @@ func (c *conn) widen(f *http2.WindowUpdateFrame) error {
 	}
 	s.moved.Broadcast()
 	return nil
-}
-
-func (c *conn) wakeLocked() {
-	for _, s := range c.streams {
-		s.moved.Broadcast()
-	}
 }
 
 // knownLocked is for frames of streams that are over: those that have not been are

@@ -30,6 +30,8 @@ type stream struct {
 	// moved is told when a window grows, when a piece of the body comes, and at the end.
 	moved  *sync.Cond
 	window int64
+	// starves says that somebody waits for the connection's window, and no other.
+	starves bool
 	// ended says why nothing more can be sent or read.
 	ended error
 	// gone says that the client knows, resets what it is to be told, closed that it
@@ -144,22 +146,63 @@ func (s *stream) closeLocked() {
 // take waits until some of n bytes may be sent, and returns how many. All of the last
 // ones end the stream.
 func (s *stream) take(n int, last bool) (int, error) {
-	c := s.c
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for {
-		if s.ended != nil {
-			return 0, fmt.Errorf("the stream is over: %w", s.ended)
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	m, err := s.takeLocked(n, last)
+	for m == 0 && err == nil {
+		if err = s.waitToSend(); err == nil {
+			m, err = s.takeLocked(n, last)
 		}
-		if m := min(int64(n), s.window, c.window); m > 0 {
-			s.spendLocked(m, last && m == int64(n))
-			return int(m), nil
+		s.c.feedLocked() // this one may have been woken for more than it took
+	}
+	return m, err
+}
+
+// takeLocked returns 0 if nothing may be sent now.
+func (s *stream) takeLocked(n int, last bool) (int, error) {
+	if s.ended != nil {
+		return 0, fmt.Errorf("the stream is over: %w", s.ended)
+	}
+	m := max(0, min(int64(n), s.window, s.c.window))
+	s.spendLocked(m, last && m == int64(n))
+	return int(m), nil
+}
+
+// waitToSend is called with the lock when nothing may be sent.
+func (s *stream) waitToSend() error {
+	if s.window > 0 {
+		s.starves = true
+		s.c.starving++
+		defer s.fedLocked()
+	}
+	err := s.wait(s.writeBy)
+	if err != nil {
+		s.resets = http2.ErrCodeCancel
+		s.endLocked(err) // an end that came later would make what was sent look whole
+	}
+	return err
+}
+
+// feedLocked wakes one of the streams that starve, if there is something for it. That
+// one wakes the next: if all were woken for each little that the client allows, it
+// could keep a server of many streams busy with nothing.
+func (c *conn) feedLocked() {
+	if c.window <= 0 || c.starving == 0 {
+		return
+	}
+	for _, s := range c.streams {
+		if s.starves {
+			s.fedLocked()
+			s.moved.Broadcast()
+			return
 		}
-		if err := s.wait(s.writeBy); err != nil {
-			s.resets = http2.ErrCodeCancel
-			s.endLocked(err) // an end that came later would make what was sent look whole
-			return 0, err
-		}
+	}
+}
+
+func (s *stream) fedLocked() {
+	if s.starves {
+		s.starves = false
+		s.c.starving--
 	}
 }
 

@@ -74,3 +74,77 @@ func TestToCloseABodyEndsItsRead(t *testing.T) {
 		reader.Wait()
 	})
 }
+
+// starving is a connection without a window, and streams that wait for some of it.
+func starving(t *testing.T, streams int) (*conn, chan uint32) {
+	c, fed := &conn{streams: map[uint32]*stream{}}, make(chan uint32, streams)
+	for id := range uint32(streams) {
+		s := &stream{c: c, id: id, moved: sync.NewCond(&c.mu), window: 100, cancel: func() {}}
+		c.streams[id] = s
+		go func() {
+			if n, err := s.take(10, false); err == nil && n == 10 {
+				fed <- id
+			}
+		}()
+	}
+	synctest.Wait()
+	if c.starving != streams {
+		t.Errorf("%d wait", c.starving)
+	}
+	return c, fed
+}
+
+func (c *conn) endAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.streams {
+		s.endLocked(http.ErrAbortHandler)
+	}
+}
+
+func TestAllGetOfTheConnectionsWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, fed := starving(t, 5)
+		for _, step := range []struct {
+			more uint32
+			fed  int
+		}{{10, 1}, {20, 3}, {100, 5}} {
+			if err := c.widen(&http2.WindowUpdateFrame{Increment: step.more}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if len(fed) != step.fed || c.starving != 5-step.fed {
+				t.Errorf("%d have got some, %d wait; want %d", len(fed), c.starving, step.fed)
+			}
+		}
+	})
+}
+
+// What a stream was woken for and does not take is for the next.
+func TestAStreamThatIsOverLeavesTheWindowToOthers(t *testing.T) {
+	for name, lose := range map[string]func(s *stream){
+		"ended":             func(s *stream) { s.endLocked(http.ErrAbortHandler) },
+		"its own is closed": func(s *stream) { s.window = 0 },
+		"too late for it":   func(s *stream) { s.writeBy = time.Unix(1, 0); s.window = 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, fed := starving(t, 2)
+				defer c.endAll()
+				c.mu.Lock()
+				c.window = 10
+				c.feedLocked()
+				for _, s := range c.streams {
+					if !s.starves {
+						lose(s)
+					}
+				}
+				c.mu.Unlock()
+				synctest.Wait()
+				if len(fed) != 1 {
+					t.Error("nobody has got it")
+				}
+			})
+		})
+	}
+}
