@@ -278,7 +278,8 @@ func (c *conn) headers(ctx context.Context, f *http2.MetaHeadersFrame) error {
 	c.mu.Lock()
 	s := c.streams[id]
 	fresh := id > c.last && id%2 == 1
-	answered := s != nil && s.closed && s.bodyOver && !s.gone
+	over := s != nil && (s.bodyOver || s.gone)
+	answered := over && s.closed && !s.gone
 	leaving, full := c.leaving, c.fullLocked()
 	if fresh && !leaving {
 		c.last = id
@@ -287,6 +288,8 @@ func (c *conn) headers(ctx context.Context, f *http2.MetaHeadersFrame) error {
 	switch {
 	case answered:
 		return http2.ConnectionError(http2.ErrCodeStreamClosed)
+	case over:
+		c.breakOff(id, http2.ErrCodeStreamClosed)
 	case s != nil && f.StreamEnded() && len(f.PseudoFields()) == 0: // trailers, which nobody reads
 		c.bodyEnds(s)
 	case s != nil, f.Priority.StreamDep == id:

@@ -130,7 +130,12 @@ func TestWhatAConnectionDoesNotSurvive(t *testing.T) {
 }
 
 func TestWhatAStreamDoesNotSurvive(t *testing.T) {
-	s, _ := serve(t, echo)
+	s, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Wait") != "" {
+			<-r.Context().Done()
+		}
+		echo(w, r)
+	})
 	for name, tt := range map[string]struct {
 		say  func(c raw)
 		code http2.ErrCode
@@ -138,6 +143,7 @@ func TestWhatAStreamDoesNotSurvive(t *testing.T) {
 		"a bad path":             {func(c raw) { c.get(1, true, ":path", "x") }, http2.ErrCodeProtocol},
 		"too long a body":        {func(c raw) { c.get(1, false, "content-length", "1"); c.must(c.WriteData(1, true, []byte("xx"))) }, http2.ErrCodeProtocol},
 		"too short a body":       {func(c raw) { c.get(1, false, "content-length", "3"); c.must(c.WriteData(1, true, []byte("xx"))) }, http2.ErrCodeProtocol},
+		"a second request":       {func(c raw) { c.get(1, true, "x-wait", "1"); c.get(1, true) }, http2.ErrCodeStreamClosed},
 		"a request for trailers": {func(c raw) { c.get(1, false); c.get(1, true) }, http2.ErrCodeProtocol},
 		"a bad length":           {func(c raw) { c.get(1, true, "content-length", "3") }, http2.ErrCodeProtocol},
 		"too wide a window": {func(c raw) { c.get(1, false); c.must(c.WriteWindowUpdate(1, 1<<31-1)) },

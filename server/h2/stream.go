@@ -304,16 +304,10 @@ func (c *conn) misplacedLocked(id uint32, s *stream) (http2.ErrCode, error) {
 // be must not look whole to its handler.
 func (c *conn) bodyEnds(s *stream) {
 	c.mu.Lock()
-	again := s.bodyOver || s.gone
-	short := !again && s.req.ContentLength >= 0 && s.got != s.req.ContentLength
-	if !again {
-		s.bodyEndsLocked(short)
-	}
+	short := s.req.ContentLength >= 0 && s.got != s.req.ContentLength
+	s.bodyEndsLocked(short)
 	c.mu.Unlock()
-	switch {
-	case again:
-		c.breakOff(s.id, http2.ErrCodeStreamClosed)
-	case short:
+	if short {
 		c.breakOff(s.id, http2.ErrCodeProtocol)
 	}
 }
