@@ -118,7 +118,8 @@ func (w *response) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline is for [http.ResponseController].
+// SetWriteDeadline is for [http.ResponseController]. It ends a wait for the client's
+// windows, not a write that its connection does not take: that one is all streams'.
 func (w *response) SetWriteDeadline(t time.Time) error {
 	w.s.c.mu.Lock()
 	defer w.s.c.mu.Unlock()
