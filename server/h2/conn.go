@@ -95,16 +95,13 @@ func (c *conn) greet() error {
 	if string(preface) != http2.ClientPreface {
 		return http2.ConnectionError(http2.ErrCodeProtocol)
 	}
-	err := c.w.frames(func(f *http2.Framer) error {
+	c.reply(func(f *http2.Framer) error {
 		return errors.Join(f.WriteSettings(
 			http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: uint32(c.requests)},
 			http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: uint32(maxHeader(c.http))},
 			http2.Setting{ID: http2.SettingInitialWindowSize, Val: bodyWindow},
 		), f.WriteWindowUpdate(0, bodyWindow-firstWindow))
 	})
-	if err != nil {
-		return err
-	}
 	f, err := c.read.ReadFrame()
 	if err != nil {
 		return err
@@ -388,14 +385,15 @@ func (c *conn) end(err error) {
 // lastWords is how long a client has to read why its connection ends.
 const lastWords = time.Second
 
-// sayGoodbye reads on for a while: to close a connection with something unread takes
-// back what the client has not read.
+// sayGoodbye reads on for a while: a client may have to be read from before it reads,
+// and to close a connection with something unread takes back what it has not read.
 func (c *conn) sayGoodbye(last uint32, code http2.ErrCode) {
 	_ = c.tls.SetDeadline(time.Now().Add(lastWords)) // a connection that is closed fails below
-	if c.w.frames(func(w *http2.Framer) error { return w.WriteGoAway(last, code, nil) }) != nil {
-		return
-	}
-	if c.tls.CloseWrite() == nil {
-		_, _ = io.Copy(io.Discard, c.tls) // until the client closes, or the deadline
+	var reading sync.WaitGroup
+	reading.Go(func() { _, _ = io.Copy(io.Discard, c.tls) }) // until the client closes, or the deadline
+	defer reading.Wait()
+	err := c.w.frames(func(w *http2.Framer) error { return w.WriteGoAway(last, code, nil) })
+	if err != nil || c.tls.CloseWrite() != nil {
+		_ = c.tls.Close() // there is nothing to wait for
 	}
 }

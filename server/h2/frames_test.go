@@ -30,6 +30,11 @@ func dialRaw(t *testing.T, s *httptest.Server) raw {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return greet(t, conn)
+}
+
+func greet(t *testing.T, conn net.Conn) raw {
+	t.Helper()
 	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
 	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
@@ -251,6 +256,50 @@ func TestTheServerReadsOnWhileItsClientDoesNot(t *testing.T) {
 	case <-reached:
 	case <-time.After(20 * time.Second):
 		t.Error("a request was not read")
+	}
+}
+
+// On a pipe, each end waits until the other reads.
+func TestTheServerReadsOnWhileItSaysWhyItEnds(t *testing.T) {
+	near, far := net.Pipe()
+	conns := make(chan net.Conn, 1)
+	conns <- far
+	s := httptest.NewUnstartedServer(http.HandlerFunc(echo))
+	s.EnableHTTP2 = true
+	s.Listener = pipes{s.Listener, conns}
+	Configure(s.Config, 100)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	c := greet(t, tls.Client(near, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}))
+	f, err := c.ReadFrame()
+	for ; err == nil && f.Header().Type != http2.FrameWindowUpdate; f, err = c.ReadFrame() {
+	}
+	c.must(err)
+	f, err = c.ReadFrame() // the acknowledgement of the settings is the last that is due
+	if c.must(err); f.Header().Type != http2.FrameSettings {
+		t.Fatal(f)
+	}
+	c.get(2, true)
+	for range 3 {
+		c.must(c.WritePing(false, [8]byte{}))
+	}
+	if code, _, gone := c.until(99); !gone || code != http2.ErrCodeProtocol {
+		t.Errorf("%v, %v", code, gone)
+	}
+}
+
+// pipes is a listener of connections that there are.
+type pipes struct {
+	net.Listener
+	conns <-chan net.Conn
+}
+
+func (p pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	default:
+		return p.Listener.Accept()
 	}
 }
 
