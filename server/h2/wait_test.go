@@ -16,8 +16,8 @@ import (
 func TestEveryDeadlineEndsARead(t *testing.T) {
 	s, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
-		for i := range 1_000 {
-			_ = control.SetReadDeadline(time.Now().Add(time.Duration(i%1000) * time.Nanosecond))
+		for i := range 3_000 {
+			_ = control.SetReadDeadline(time.Now().Add(time.Duration(i%500) * time.Nanosecond))
 			if _, err := r.Body.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("read %d: %v", i, err)
 				return
