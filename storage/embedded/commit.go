@@ -98,30 +98,37 @@ func (s *Store) runCommitter() {
 		case <-s.closing:
 			return
 		case req := <-s.requests:
-			// Those who have just been answered are about to write again: one
-			// turn for them more than doubles the group.
-			runtime.Gosched()
 			s.commitGroup(s.gather(req))
 		}
 	}
 }
 
-// gather takes the requests that wait behind the first, up to a group's size.
+// gather takes the requests that wait behind the first, up to a group's size. Those
+// who have just been answered are about to write again: they get a turn, and another
+// as long as that makes the group larger, for a sync costs as much as several writes.
 func (s *Store) gather(first *request) []*request {
 	group := append(s.group[:0], first)
 	size := len(first.write.Value)
+	for before := 0; len(group) > before; {
+		before = len(group)
+		runtime.Gosched()
+		group, size = s.gatherMore(group, size)
+	}
+	s.group = group
+	return group
+}
+
+func (s *Store) gatherMore(group []*request, size int) ([]*request, int) {
 	for len(group) < groupWrites && size < groupBytes {
 		select {
 		case req := <-s.requests:
 			group = append(group, req)
 			size += len(req.write.Value)
-			continue
 		default:
+			return group, size
 		}
-		break
 	}
-	s.group = group
-	return group
+	return group, size
 }
 
 func (s *Store) commitGroup(group []*request) {
