@@ -49,6 +49,18 @@ func read(t *testing.T, r *http.Response, err error) []byte {
 	return all
 }
 
+// ask returns what a handler answers.
+func ask(t *testing.T, method string, h http.HandlerFunc) (*http.Response, []byte) {
+	t.Helper()
+	s, client := serve(t, h)
+	req, err := http.NewRequest(method, s.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := client.Do(req)
+	return r, read(t, r, err)
+}
+
 func TestAnswers(t *testing.T) {
 	long := bytes.Repeat([]byte("0123456789abcdef"), 200_000)
 	for name, tt := range map[string]struct {
@@ -94,13 +106,7 @@ func TestAnswers(t *testing.T) {
 		}, 200, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, client := serve(t, tt.handler)
-			req, err := http.NewRequest(tt.method, s.URL, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := client.Do(req)
-			got := read(t, r, err)
+			r, got := ask(t, tt.method, tt.handler)
 			if r.StatusCode != tt.status || !bytes.Equal(got, tt.body) || r.ContentLength != tt.length {
 				t.Errorf("status %d, %d bytes, told %d; want %d, %d, %d",
 					r.StatusCode, len(got), r.ContentLength, tt.status, len(tt.body), tt.length)

@@ -43,13 +43,7 @@ func TestWhatHandlersRelyOn(t *testing.T) {
 		}, map[string]string{"X-Duplex": "yes"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, client := serve(t, tt.handler)
-			req, err := http.NewRequest(tt.method, s.URL, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := client.Do(req)
-			read(t, r, err)
+			r, _ := ask(t, tt.method, tt.handler)
 			for name, want := range tt.header {
 				if got := r.Header.Get(name); got != want {
 					t.Errorf("%s: %q, want %q", name, got, want)

@@ -110,23 +110,11 @@ func (w *response) FlushError() error {
 func (w *response) EnableFullDuplex() error { return nil }
 
 // SetReadDeadline is for [http.ResponseController].
-func (w *response) SetReadDeadline(t time.Time) error {
-	w.s.c.mu.Lock()
-	defer w.s.c.mu.Unlock()
-	w.s.readBy = t
-	w.s.moved.Broadcast()
-	return nil
-}
+func (w *response) SetReadDeadline(t time.Time) error { return w.s.setDeadline(&w.s.readBy, t) }
 
 // SetWriteDeadline is for [http.ResponseController]. It ends a wait for the client's
 // windows, not a write that its connection does not take: that one is all streams'.
-func (w *response) SetWriteDeadline(t time.Time) error {
-	w.s.c.mu.Lock()
-	defer w.s.c.mu.Unlock()
-	w.s.writeBy = t
-	w.s.moved.Broadcast()
-	return nil
-}
+func (w *response) SetWriteDeadline(t time.Time) error { return w.s.setDeadline(&w.s.writeBy, t) }
 
 // finish sends what is left, and the end. An answer that is shorter than it was told
 // to be is broken off.

@@ -240,6 +240,15 @@ func (s *stream) wait(by time.Time) error {
 	return nil
 }
 
+// setDeadline sets writeBy or readBy.
+func (s *stream) setDeadline(by *time.Time, t time.Time) error {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	*by = t
+	s.moved.Broadcast()
+	return nil
+}
+
 // wake takes the lock, so that it does not come between a look at the clock and the
 // wait that follows from it.
 func (s *stream) wake() {
