@@ -83,7 +83,18 @@ func (c *conn) run(ctx context.Context) {
 	c.end(err)
 }
 
-// greet exchanges the first frames.
+// hello says the first frame: nothing may be said before it.
+func (c *conn) hello() {
+	c.reply(func(f *http2.Framer) error {
+		return errors.Join(f.WriteSettings(
+			http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: uint32(c.requests)},
+			http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: uint32(maxHeader(c.http))},
+			http2.Setting{ID: http2.SettingInitialWindowSize, Val: bodyWindow},
+		), f.WriteWindowUpdate(0, bodyWindow-firstWindow))
+	})
+}
+
+// greet reads the first frames.
 func (c *conn) greet() error {
 	if d := c.http.ReadHeaderTimeout; d > 0 {
 		_ = c.tls.SetReadDeadline(time.Now().Add(d)) // a connection that is closed fails below
@@ -95,13 +106,6 @@ func (c *conn) greet() error {
 	if string(preface) != http2.ClientPreface {
 		return http2.ConnectionError(http2.ErrCodeProtocol)
 	}
-	c.reply(func(f *http2.Framer) error {
-		return errors.Join(f.WriteSettings(
-			http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: uint32(c.requests)},
-			http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: uint32(maxHeader(c.http))},
-			http2.Setting{ID: http2.SettingInitialWindowSize, Val: bodyWindow},
-		), f.WriteWindowUpdate(0, bodyWindow-firstWindow))
-	})
 	f, err := c.read.ReadFrame()
 	if err != nil {
 		return err

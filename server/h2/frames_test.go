@@ -259,6 +259,32 @@ func TestTheServerReadsOnWhileItsClientDoesNot(t *testing.T) {
 	}
 }
 
+// A client makes its request elsewhere if it is told that it was not looked at.
+func TestAServerThatStopsSaysSoToNewClients(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(echo))
+	s.EnableHTTP2 = true
+	h := &server{requests: 100, conns: map[*conn]struct{}{}, stopping: true}
+	s.Config.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){"h2": h.serve}
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	c := dialRaw(t, s)
+	c.get(1, true)
+	f, err := c.ReadFrame()
+	if c.must(err); f.Header().Type != http2.FrameSettings {
+		t.Fatal(f)
+	}
+	for err == nil {
+		if g, ok := f.(*http2.GoAwayFrame); ok {
+			if g.LastStreamID != 0 || g.ErrCode != http2.ErrCodeNo {
+				t.Error(g)
+			}
+			return
+		}
+		f, err = c.ReadFrame()
+	}
+	t.Error(err)
+}
+
 // On a pipe, each end waits until the other reads.
 func TestTheServerReadsOnWhileItSaysWhyItEnds(t *testing.T) {
 	near, far := net.Pipe()

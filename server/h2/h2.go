@@ -41,18 +41,17 @@ func (s *server) serve(hs *http.Server, t *tls.Conn, h http.Handler) {
 		ctx = base.BaseContext()
 	}
 	c := newConn(hs, t, h, s.requests)
+	c.hello()
 	s.mu.Lock()
 	s.conns[c] = struct{}{}
-	stopping := s.stopping
+	c.leaving = s.stopping // it is told, so that it makes its requests elsewhere
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
 		delete(s.conns, c)
 		s.mu.Unlock()
 	}()
-	if !stopping {
-		c.run(ctx)
-	}
+	c.run(ctx)
 }
 
 // shutdown has connections take no more requests, and end with those that they have.

@@ -101,6 +101,7 @@ func (w *writer) takeReplies() bool {
 func (w *writer) frames(add func(*http2.Framer) error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.takeReplies()
 	if err := add(w.f); err != nil {
 		w.small.Reset()
 		return err
